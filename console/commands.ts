@@ -1,6 +1,7 @@
 import type { Administration } from '../engine/admin/administration.ts'
 import type { SealedChannel } from '../engine/admin/alerts.ts'
 import type { DecisionTerms } from '../engine/admin/approvals.ts'
+import type { StoredGroups } from '../engine/admin/client-groups.ts'
 import type { ClientReading } from '../engine/admin/clients.ts'
 import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
@@ -35,8 +36,9 @@ export interface PlatformDecision extends DecisionTerms {
   readonly platforms: readonly string[]
 }
 
-/** The names of all addresses; or a network with its new name, or none. */
+/** The names of all addresses; all groups; or a network with its new name, or none. */
 export type NamesOfClients =
+  | StoredGroups
   | { readonly hosts: readonly (readonly [address: string, name: string])[] }
   | { readonly network: string; readonly name: string | undefined }
 
@@ -88,8 +90,9 @@ export const COMMANDS = {
   // The scan that this requests erases what must not be kept.
   'client.set': ({ administration, organization }, given: Pick<OrganizationSettings, 'clients' | 'apiClients'>) =>
     administration.organizations.set(organization, given),
-  'client.name': ({ administration: { clientNames }, organization }, given: NamesOfClients) => {
-    if ('hosts' in given) clientNames.replaceHosts(organization, new Map(given.hosts))
+  'client.name': ({ administration: { clientNames, clientGroups }, organization }, given: NamesOfClients) => {
+    if ('groups' in given) clientGroups.replace(organization, given)
+    else if ('hosts' in given) clientNames.replaceHosts(organization, new Map(given.hosts))
     else if (given.name === undefined) clientNames.removeNetwork(organization, given.network)
     else clientNames.addNetwork(organization, given.network, given.name)
   },

@@ -238,6 +238,13 @@ export const CLIENT_NAMES_MAX = 100_000
 export const CLIENT_NAMES_FILE_BYTES_MAX = 64 * 1024 * 1024
 /** Named networks of one organization. More are refused. */
 export const CLIENT_NETWORKS_MAX = 1000
+/** Groups of clients of one organization, and their members together. A file with more is refused. */
+export const CLIENT_GROUPS_MAX = 500
+export const CLIENT_GROUP_MEMBERS_MAX = 20_000
+/** Bytes of a file with groups of clients. Larger files are refused. */
+export const CLIENT_GROUPS_FILE_BYTES_MAX = 4 * 1024 * 1024
+/** With pseudonyms, and in reports, a group of fewer people is not shown: it would say who they are. */
+export const GROUP_PEOPLE_MIN = 5
 /** Days for which the result of the last scan of each day is kept: 13 months. */
 export const HISTORY_DAYS = 396
 /**

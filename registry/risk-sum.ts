@@ -146,6 +146,12 @@ export function ratedRisk({ risk, facts = [] }: Pick<Platform, 'risk' | 'facts'>
   return { score: sumOf(terms), why, terms }
 }
 
+/** The score that lists show of a platform: of the plan that its approval names, or of the worst. */
+export function scoreOf(platform: Pick<Platform, 'id' | 'risk' | 'facts'>, plans: ReadonlyMap<string, string>): number {
+  const plan = plans.get(platform.id)
+  return plan === undefined ? platform.risk.score : ratedRisk(platform, plan).score
+}
+
 /**
  * The plans that the facts name, in their order. A word in lower case is a condition, not a plan:
  * `Free, Pro, training not allowed`.

@@ -4,6 +4,7 @@ import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
+import { groupsOf } from '../../engine/scan/group-use.ts'
 import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
@@ -16,6 +17,7 @@ import { Card, countOf, lastDays, Notice, PageHead, Secret, Tag, Time, volumeTex
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { Visit } from '../http/visit.ts'
+import { groupPath } from './groups.tsx'
 
 /** The use of one platform by the client. */
 export interface UseRow extends ClientUse {
@@ -32,6 +34,8 @@ export interface ClientView {
   /** '' if the address has none. */
   readonly name: string
   readonly network: string
+  /** '' if it is in none. */
+  readonly group: string
   readonly windowDays: number
   /** Most matches first. */
   readonly rows: readonly UseRow[]
@@ -70,6 +74,7 @@ export function clientView(visit: Visit, client: string): ClientView {
     isPseudonym: isPseudonym(client),
     name: name ?? '',
     network: network ?? '',
+    group: groupsOf(store, organization).groupOf({ client, ...userOf(use, client) }) ?? '',
     windowDays: organization.evidenceWindowDays,
     rows: use.platforms.map(({ platformId, ...row }) => ({
       ...row,
@@ -81,6 +86,12 @@ export function clientView(visit: Visit, client: string): ClientView {
     firstSeenMs: Math.min(...use.platforms.map(({ firstSeenMs }) => firstSeenMs)),
     lastSeenMs: Math.max(...use.platforms.map(({ lastSeenMs }) => lastSeenMs)),
   }
+}
+
+/** Whether the client is a user, and the addresses that it used last. */
+function userOf({ platforms }: UseOfClient, client: string): { isUser: boolean; addresses: string[] } {
+  const asUser = platforms.filter(({ user }) => user === client).sort((a, b) => a.lastSeenMs - b.lastSeenMs)
+  return { isUser: asUser.length > 0, addresses: asUser.map((use) => use.client) }
 }
 
 /** One bar for each day since the first use. */
@@ -129,6 +140,7 @@ export function Client(props: ClientProps) {
               {view.isPseudonym && <Tag>pseudonym</Tag>}
               {name !== '' && <span>{name}</span>}
               {network !== '' && <span>{network}</span>}
+              {view.group !== '' && view.group !== network && <a href={groupPath(view.group)}>{view.group}</a>}
               <span>
                 {countOf(platforms, 'platform')} in the {lastDays(windowDays)}
               </span>

@@ -8,6 +8,7 @@ import {
 import { namesOf } from '../../engine/admin/client-use.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { CLIENT_SUMMARIES_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
+import { groupsOf } from '../../engine/scan/group-use.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import { isUsed } from '../../registry/contact.ts'
@@ -19,7 +20,8 @@ import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { countOf, countText, Empty, lastDays, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { daysOf, RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
@@ -41,22 +43,29 @@ export interface ClientsView extends Omit<ClientList, 'clients'> {
   readonly windowDays: number
   /** The platforms in use, for the filter. */
   readonly platformNames: readonly string[]
+  readonly groupNames: readonly string[]
   readonly query: URLSearchParams
 }
 
 interface ClientFilters {
   readonly search: string
   readonly platform: Platform | undefined
+  readonly group: string
   readonly isNew: boolean
+  readonly days: number | undefined
 }
 
-/** The filters of the query: `q`, `platform`, `new`. */
-export function clientFilters({ site, organization, request: { query } }: Visit): ClientFilters {
+/** The filters of the query: `q`, `days`, `platform`, `group`, `new`. */
+export function clientFilters(visit: Visit): ClientFilters {
+  const { site, organization, request } = visit
+  const { query } = request
   const name = query.get('platform') ?? ''
   return {
     search: (query.get('q') ?? '').trim().slice(0, 255),
     platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
+    group: query.get('group') ?? '',
     isNew: query.get('new') === '7',
+    days: daysOf(visit),
   }
 }
 
@@ -69,6 +78,8 @@ export function clientsView(visit: Visit): ClientsView {
     search: filters.search,
     platformId: filters.platform?.id,
     sinceMs: filters.isNew ? newSinceMs(nowMs) : 0,
+    days: filters.days,
+    group: filters.group === '' ? undefined : filters.group,
   }
   const { platforms } = site.registry.catalogOf(organization.id)
   const { clients: all, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
@@ -82,6 +93,7 @@ export function clientsView(visit: Visit): ClientsView {
     mode: clientModeOf(organization),
     windowDays: organization.evidenceWindowDays,
     platformNames: used.map(({ name }) => name).sort(),
+    groupNames: groupsOf(site.store, organization).all.map(({ name }) => name),
   }
 }
 
@@ -116,10 +128,10 @@ export function clientListColumns(nowMs: number): readonly Column<ListedClient |
       name: 'Highest risk',
       cell: ({ riskiest }) => {
         const platform = riskiest()
-        return platform === undefined ? '' : Risk({ score: platform.risk.score })
+        return platform === undefined ? '' : Risk({ score: platform.score })
       },
-      sort: ({ riskiest }) => riskiest()?.risk.score ?? -1,
-      csv: ({ riskiest }) => riskiest()?.risk.score ?? '',
+      sort: ({ riskiest }) => riskiest()?.score ?? -1,
+      csv: ({ riskiest }) => riskiest()?.score ?? '',
       number: true,
       wide: true,
     },
@@ -159,10 +171,14 @@ export interface ClientsProps extends ClientsView {
 /** The list of clients. */
 export function Clients(props: ClientsProps) {
   const { rows, sorting, query, nowMs, windowDays, mode, isMade, total } = props
-  const isEmpty = !isMade || (total === 0 && props.filters.platform === undefined)
+  const { platform, days } = props.filters
+  const isEmpty = !isMade || (total === 0 && platform === undefined && days === undefined)
   return (
     <>
-      <PageHead title="Clients" about={`Who used AI platforms in the ${lastDays(windowDays)}`}>
+      <PageHead
+        title="Clients"
+        about={`Who used AI platforms ${days === 1 ? '' : 'in the '}${rangeText(days ?? windowDays)}`}
+      >
         {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
       </PageHead>
       {isEmpty ? (
@@ -216,8 +232,17 @@ function NoClients({ mode, isMade, maySet }: Pick<ClientsProps, 'mode' | 'isMade
   )
 }
 
-function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames }: ClientsProps) {
-  const { search, platform, isNew } = filters
+function ClientFiltersForm({
+  filters,
+  rows,
+  total,
+  sorting,
+  query,
+  platformNames,
+  groupNames,
+  windowDays,
+}: ClientsProps) {
+  const { search, platform, group, isNew, days } = filters
   const found = rows.total === total ? `all ${countText(total)}` : `${countText(rows.total)} of ${countText(total)}`
   const chosen = platform?.name ?? ''
   const names = chosen === '' || platformNames.includes(chosen) ? platformNames : [chosen, ...platformNames]
@@ -227,12 +252,21 @@ function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames
         <input type="hidden" name="sort" value={`${sorting.direction === 'descending' ? '-' : ''}${sorting.by}`} />
       )}
       <FilterSearch value={search} label="User, host, address or network" />
+      <RangeSelect days={days} windowDays={windowDays} />
       <FilterSelect
         name="platform"
         label="Platform"
         value={chosen}
         options={[['', 'All'], ...names.map((name) => [name, name] as const)]}
       />
+      {groupNames.length > 0 && (
+        <FilterSelect
+          name="group"
+          label="Group"
+          value={group}
+          options={[['', 'All'], ...groupNames.map((name) => [name, name] as const)]}
+        />
+      )}
       <FilterSelect
         name="new"
         label="First seen"
@@ -246,11 +280,13 @@ function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames
   )
 }
 
-function NothingFound({ filters: { search, platform, isNew }, total }: ClientsProps) {
+function NothingFound({ filters: { search, platform, group, isNew, days }, total }: ClientsProps) {
   const conditions = [
     search === '' ? '' : `matches ${JSON.stringify(search)}`,
     platform === undefined ? '' : `has a match of ${platform.name}`,
+    group === '' ? '' : `is in the group ${JSON.stringify(group)}`,
     isNew ? 'was first seen in the last 7 days' : '',
+    days === undefined ? '' : `was seen ${days === 1 ? '' : 'in the '}${rangeText(days)}`,
   ]
   return (
     <Empty title={`No client ${conditions.filter((each) => each !== '').join(' and ')}`}>

@@ -13,6 +13,7 @@ import type { Visit } from '../http/visit.ts'
 import { csvFile, csvTable } from '../routes/csv.ts'
 import { refusedForm } from '../routes/refused-form.ts'
 import { Client, clientView, knownClient, useOfClientColumns } from './client.tsx'
+import { GROUP_ROUTES } from './groups.tsx'
 import { CLIENTS_PATH, Clients, clientFilters, clientListColumns, clientsView, withNames } from './list.tsx'
 import {
   CLIENT_NAMES_PATH,
@@ -36,6 +37,7 @@ import {
 const NAMES_FORM_BYTES_MAX = 3 * NAMES_BYTES_MAX + 1024
 
 export const CLIENT_ROUTES: readonly Route[] = [
+  ...GROUP_ROUTES,
   auditedPage('/platforms/:name/clients', platformOf, (visit, { name }) => {
     const { nowMs, request } = visit
     const view = platformClientsView(visit, name)

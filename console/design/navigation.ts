@@ -35,7 +35,10 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       },
       {
         ...{ path: '/clients', name: 'Clients', action: 'client.read' },
-        tabs: [{ path: '/client-names', name: 'Names and networks', action: 'client.read' }],
+        tabs: [
+          { path: '/client-groups', name: 'Groups', action: 'client.read' },
+          { path: '/client-names', name: 'Names and networks', action: 'client.read' },
+        ],
       },
       {
         ...{ path: '/sources', name: 'Sources', action: 'source.read' },

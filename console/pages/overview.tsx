@@ -17,13 +17,13 @@ import {
   Risk,
   Tag,
   Time,
-  volumeText,
 } from '../design/parts.tsx'
+import { rangesOf, rangeText } from '../design/range.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
 import type { LatestSources, SensorRow } from '../views/intake.ts'
-import type { OverviewFindings, OverviewView, WaitingRow, WeekRow } from '../views/overview.ts'
+import type { OverviewFindings, OverviewView, RecentRow, RecentView, WaitingRow } from '../views/overview.ts'
 import { HiddenTraffic } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
 import { formatText, SensorTag, SourceState } from './source-state.tsx'
@@ -138,7 +138,7 @@ function Findings({ view, findings, nowMs, mayDecide, mayReadClients }: Findings
   return (
     <>
       <Figures view={view} findings={findings} />
-      <Week rows={findings.week} mayDecide={mayDecide} mayReadClients={mayReadClients} />
+      <Recent view={view} recent={findings.recent} mayDecide={mayDecide} mayReadClients={mayReadClients} />
       <Card
         title="Waiting for a decision"
         note={
@@ -214,50 +214,95 @@ function Findings({ view, findings, nowMs, mayDecide, mayReadClients }: Findings
 const NEW_QUERY = new URLSearchParams({ use: 'ai', new: '7', sort: '-risk' })
 const NEW_SHOWN = 5
 
-/** What is new this week, by the time of its use. */
-function Week({ rows, mayDecide, mayReadClients }: Pick<FindingsProps, 'mayDecide' | 'mayReadClients'> & WeekProps) {
-  const sum = (of: (row: WeekRow) => number): number => rows.reduce((all, row) => all + of(row), 0)
-  const blocked = sum((row) => row.blocked)
-  const volume = { bytesSent: sum((row) => row.bytesSent), bytesReceived: sum((row) => row.bytesReceived) }
+const RANGE_TITLES: Readonly<Record<number, string>> = { 1: 'Today (UTC)', 7: 'This week' }
+
+/** What the last days have: each number leads to its list. */
+function Recent({ view, recent, mayDecide, mayReadClients }: RecentProps) {
+  const { days, newPlatforms, blocked, blockedOnly } = recent
+  const listOf = (more: Record<string, string>): string =>
+    `/platforms?${new URLSearchParams({ days: String(days), use: 'ai', ...more })}`
+  const clients = `${recent.isEstimate ? 'about ' : ''}${countText(recent.clients)}`
+  const other = rangesOf(view.windowDays).filter((each) => each !== days)
   return (
     <Card
-      title="This week"
+      title={RANGE_TITLES[days] ?? sentence(lastDays(days))}
       note={
         <span class="row">
-          {mayReadClients && <a href="/clients?new=7">new clients</a>}
-          {rows.length > 0 && <a href={`/platforms?${NEW_QUERY}`}>{countOf(rows.length, 'new platform')}</a>}
+          {other.map((each) => (
+            <a key={each} href={`/overview?days=${each}`}>
+              {sentence(rangeText(each))}
+            </a>
+          ))}
         </span>
       }
-      bare={rows.length > 0}
+      bare
     >
-      {rows.length === 0 ? (
-        <p class="muted">No platform was used for the first time in the last 7 days.</p>
-      ) : (
-        <>
-          <Table
-            id="week"
-            label="New platforms this week"
-            columns={weekColumns(mayDecide, mayReadClients)}
-            rows={rows.slice(0, NEW_SHOWN)}
-          />
-          <p class="remark small muted">
-            {volumeText(volume)}
-            {blocked > 0 && `, ${countOf(blocked, 'blocked request')}`}
-          </p>
-        </>
+      <dl class="figures plain">
+        <div>
+          <dt>AI platforms used</dt>
+          <dd>
+            <a href={listOf({})}>{countText(recent.platforms)}</a>
+          </dd>
+          <dd>
+            {newPlatforms.length === 0 ? (
+              'none of them new'
+            ) : (
+              <a href={listOf({ new: String(days), sort: '-risk' })}>{countText(newPlatforms.length)} new</a>
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>Clients</dt>
+          <dd>{mayReadClients ? <a href={`/clients?days=${days}`}>{clients}</a> : clients}</dd>
+          <dd>{mayReadClients && <a href={`/clients?days=${days}&new=7`}>new this week</a>}</dd>
+        </div>
+        <div>
+          <dt>Sent</dt>
+          <dd>
+            {recent.bytesSent === 0 ? '–' : <a href={listOf({ sort: '-sent' })}>{bytesText(recent.bytesSent)}</a>}
+          </dd>
+          <dd>
+            {recent.bytesSent + recent.bytesReceived === 0
+              ? NO_VOLUME
+              : `${bytesText(recent.bytesReceived) || 'nothing known'} received`}
+          </dd>
+        </div>
+        <div>
+          <dt>Blocked requests</dt>
+          <dd>{blocked === 0 ? '0' : <a href={listOf({ sort: '-blocked' })}>{countText(blocked)}</a>}</dd>
+          <dd>
+            {blockedOnly > 0 && (
+              <a href={listOf({ use: 'blocked', sort: '-blocked' })}>
+                and {countOf(blockedOnly, 'platform')} {USE_NAMES.blocked}
+              </a>
+            )}
+          </dd>
+        </div>
+      </dl>
+      {newPlatforms.length > 0 && (
+        <Table
+          id="recent"
+          label="New platforms"
+          columns={recentColumns(mayDecide, mayReadClients)}
+          rows={newPlatforms.slice(0, NEW_SHOWN)}
+        />
       )}
     </Card>
   )
 }
 
-interface WeekProps {
-  readonly rows: readonly WeekRow[]
+interface RecentProps extends Pick<FindingsProps, 'view' | 'mayDecide' | 'mayReadClients'> {
+  readonly recent: RecentView
 }
 
-function weekColumns(mayDecide: boolean, mayReadClients: boolean): readonly Column<WeekRow>[] {
-  const clients = ({ clients: count, isEstimate }: WeekRow): string =>
+function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
+function recentColumns(mayDecide: boolean, mayReadClients: boolean): readonly Column<RecentRow>[] {
+  const clients = ({ clients: count, isEstimate }: RecentRow): string =>
     `${isEstimate ? 'about ' : ''}${countText(count)}`
-  const shown: readonly Column<WeekRow>[] = [
+  const shown: readonly Column<RecentRow>[] = [
     { id: 'name', name: 'Platform', cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a> },
     { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} /> },
     {
@@ -267,10 +312,10 @@ function weekColumns(mayDecide: boolean, mayReadClients: boolean): readonly Colu
       number: true,
     },
     { id: 'used', name: 'Used', cell: ({ used }) => countText(used), number: true, wide: true },
-    { ...bytesColumn<WeekRow>('sent', 'Sent', ({ bytesSent }) => bytesSent), wide: true },
+    { ...bytesColumn<RecentRow>('sent', 'Sent', ({ bytesSent }) => bytesSent), wide: true },
     { id: 'blocked', name: 'Blocked', cell: ({ blocked }) => countText(blocked), number: true, wide: true },
   ]
-  const decide: Column<WeekRow> = {
+  const decide: Column<RecentRow> = {
     id: 'decide',
     name: 'Decide',
     cell: ({ name, state }) => (isWaiting(state) ? <DecideInPlace name={name} /> : <StateTag state={state} />),

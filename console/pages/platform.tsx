@@ -3,13 +3,14 @@ import type { Strengths } from '../../engine/scan/confidence.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import { knownText, type RiskTerm as RegistryTerm } from '../../registry/risk-sum.ts'
 import { Bar, Key, Timeline } from '../design/chart.tsx'
-import { platformClientsPath } from '../design/client-columns.tsx'
+import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
+import { countColumn, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time, volumeText } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
-import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
+import type { Count, PlatformFinding, PlatformGroup, PlatformView } from '../views/platform.ts'
 import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
 import { Access, Counts } from './platform-access.tsx'
 
@@ -92,6 +93,7 @@ function Finding(props: FindingProps) {
       <div class="column">
         <RiskCard view={view} finding={finding} />
         <UsePerDay view={view} finding={finding} />
+        {finding.groups.length > 0 && <Groups view={view} groups={finding.groups} />}
         <Names view={view} finding={finding} />
         <History view={view} nowMs={nowMs} />
       </div>
@@ -140,6 +142,31 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
     </Card>
   )
 }
+
+function Groups({ view, groups }: { readonly view: PlatformView; readonly groups: PlatformFinding['groups'] }) {
+  const columns: readonly Column<PlatformGroup>[] = [
+    {
+      ...textColumn('group', 'Group', ({ name }: PlatformGroup) => name),
+      cell: ({ name }) => (
+        <a class="break" href={`/clients?${new URLSearchParams({ platform: view.name, group: name })}`}>
+          {name}
+        </a>
+      ),
+    },
+    countColumn('clients', 'Clients', ({ clients }) => clients),
+    countColumn('used', 'Used', ({ used }) => used),
+    { ...countColumn('blocked', 'Blocked', ({ blocked }) => blocked), wide: true },
+    bytesColumn('sent', 'Sent', ({ bytesSent }) => bytesSent),
+  ]
+  const shown = groups.slice(0, GROUPS_SHOWN)
+  return (
+    <Card title="Groups" note={`${countText(shown.length)} of ${countText(groups.length)}`} bare>
+      <Table id="groups" label="Groups" columns={columns} rows={shown} />
+    </Card>
+  )
+}
+
+const GROUPS_SHOWN = 10
 
 /** A term of the risk, and the input that it comes from. */
 interface RiskTerm {

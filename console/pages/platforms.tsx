@@ -9,7 +9,8 @@ import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
 import { html } from '../design/html.ts'
-import { countOf, countText, Empty, lastDays, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
+import { RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { PlatformTerms } from '../views/decisions.ts'
@@ -128,6 +129,7 @@ const STATE_NAMES: Readonly<Record<StateFilter, string>> = {
 
 const NEW_NAMES: readonly (readonly [NewFilter, string])[] = [
   ['', 'At any time'],
+  ['1', 'In the last 24 hours'],
   ['7', 'In the last 7 days'],
   ['30', 'In the last 30 days'],
 ]
@@ -163,7 +165,10 @@ export function Platforms(props: PlatformsProps) {
   const columns = platformColumns(nowMs)
   return (
     <>
-      <PageHead title="Platforms" about={`Seen in the ${lastDays(view.windowDays)}`}>
+      <PageHead
+        title="Platforms"
+        about={`Seen ${view.days === 1 ? '' : 'in the '}${rangeText(view.days ?? view.windowDays)}`}
+      >
         <a class="button" href="/compare">
           Compare scans
         </a>
@@ -252,6 +257,7 @@ function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; read
     <Filters action="/platforms" found={found} foundId="platforms-count">
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}
       <FilterSearch value={view.search} table="platforms" />
+      <RangeSelect days={view.days} windowDays={view.windowDays} />
       <FilterSelect name="state" label="Decision" value={view.state} options={Object.entries(STATE_NAMES)} />
       <FilterSelect name="use" label="Use" value={view.use} options={USE_OPTIONS} />
       <FilterSelect name="new" label="First found" value={view.newDays} options={NEW_NAMES} />

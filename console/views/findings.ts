@@ -23,14 +23,18 @@ export interface Findings {
   readonly notApproved: number
 }
 
+interface FindingsSince {
+  readonly findings: Findings
+  /** AI platforms, and all. */
+  readonly platforms: readonly ListedPlatform[]
+  readonly listed: readonly ListedPlatform[]
+}
+
 /**
  * The AI platforms of the latest completed scan, and its figures compared with those of the scan
  * that was the latest at `sinceMs`; undefined before the first. Call it inside Environment.read.
  */
-export function findingsSince(
-  { site, organization }: Visit,
-  sinceMs: number,
-): { readonly findings: Findings; readonly platforms: readonly ListedPlatform[] } | undefined {
+export function findingsSince({ site, organization }: Visit, sinceMs: number): FindingsSince | undefined {
   const { scan, platforms: listed } = listedDiscovery(site.store, organization)
   if (scan === undefined) return undefined
   const platforms = aiPlatforms(listed)
@@ -51,5 +55,5 @@ export function findingsSince(
     newPlatforms: platforms.filter(({ newMs }) => newMs > sinceMs).length,
     notApproved: platforms.filter(({ approved }) => !approved).length,
   }
-  return { findings, platforms }
+  return { findings, platforms, listed }
 }

@@ -1,9 +1,11 @@
 import { DAY_MS } from '../../engine/kernel/process/clock.ts'
-import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
+import { aiPlatforms, type ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
+import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { DayBar } from '../design/chart.tsx'
+import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
@@ -20,9 +22,25 @@ export interface WaitingRow extends ListedPlatform {
   readonly isExpired: boolean
 }
 
-/** A platform that is new this week, so that all of its figures are of the week. */
-export interface WeekRow extends ListedPlatform {
+/** A platform that is new within the range. */
+export interface RecentRow extends ListedPlatform {
   readonly state: DecisionState
+}
+
+/** The AI platforms of the last days, and the blocked attempts. */
+export interface RecentView {
+  readonly days: number
+  readonly platforms: number
+  /** The highest risk first. */
+  readonly newPlatforms: readonly RecentRow[]
+  readonly clients: number
+  readonly isEstimate: boolean
+  readonly bytesSent: number
+  readonly bytesReceived: number
+  /** Blocked requests for these platforms. */
+  readonly blocked: number
+  /** Platforms of which all requests were blocked. */
+  readonly blockedOnly: number
 }
 
 /** The findings, and their change in a week. */
@@ -30,8 +48,7 @@ export interface OverviewFindings extends Findings {
   readonly waitingTotal: number
   /** The platforms that wait for a decision, with the highest risk. */
   readonly waiting: readonly WaitingRow[]
-  /** The platforms that were new in the week, the highest risk first. */
-  readonly week: readonly WeekRow[]
+  readonly recent: RecentView
   /** The platforms in the chart of risk and clients. */
   readonly dots: readonly ListedPlatform[]
   readonly days: readonly DayBar[]
@@ -68,7 +85,7 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   const sinceMs = visit.nowMs - CHANGE_DAYS * DAY_MS
   const found = findingsSince(visit, sinceMs)
   if (found === undefined) return undefined
-  const { findings, platforms } = found
+  const { findings, platforms, listed } = found
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
@@ -78,11 +95,31 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
-    week: platforms
-      .filter(({ newMs }) => newMs > sinceMs)
+    recent: recentOf(visit, listed, decisions),
+    dots: platforms,
+    days: dailyUse(visit).slice(-(daysOf(visit) ?? 0)),
+  }
+}
+
+function recentOf(visit: Visit, listed: readonly ListedPlatform[], decisions: DecisionsByName): RecentView {
+  const { site, organization, nowMs } = visit
+  const days = daysOf(visit) ?? CHANGE_DAYS
+  const catalog = site.registry.catalogOf(organization.id).platforms
+  const recent = recentPlatforms(site.store, organization, listed, catalog, days, nowMs)
+  const ai = aiPlatforms(recent.platforms)
+  const sumOf = (key: 'bytesSent' | 'bytesReceived' | 'blocked'): number => ai.reduce((sum, each) => sum + each[key], 0)
+  return {
+    days,
+    platforms: ai.length,
+    newPlatforms: ai
+      .filter(({ newMs }) => newMs > nowMs - days * DAY_MS)
       .map((platform) => ({ ...platform, state: decisions.stateOf(platform) }))
       .sort(byRisk),
-    dots: platforms,
-    days: dailyUse(visit),
+    clients: recent.clients,
+    isEstimate: recent.isEstimate,
+    bytesSent: sumOf('bytesSent'),
+    bytesReceived: sumOf('bytesReceived'),
+    blocked: sumOf('blocked'),
+    blockedOnly: recent.platforms.filter(({ use }) => use === 'blocked').length,
   }
 }

@@ -1,7 +1,9 @@
+import { platformUse } from '../../engine/admin/client-use.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
+import { groupsOf } from '../../engine/scan/group-use.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
@@ -15,6 +17,15 @@ import { type DecisionView, decisionView } from './decisions.ts'
 
 /** A label with its count, such as a name with its matches. */
 export type Count = readonly [what: string, count: number]
+
+/** The use of a platform by a group of clients. */
+export interface PlatformGroup {
+  readonly name: string
+  readonly clients: number
+  readonly used: number
+  readonly blocked: number
+  readonly bytesSent: number
+}
 
 /** The findings of the last scan about a platform. */
 export interface PlatformFinding {
@@ -46,6 +57,8 @@ export interface PlatformFinding {
   readonly namesTotal: number
   /** Distinct clients on each day of the evidence window. */
   readonly timeline: readonly DayBar[]
+  /** Who used it, the most clients first. Empty: there are no groups, or the member may not read clients. */
+  readonly groups: readonly PlatformGroup[]
   /** The contribution of each kind of evidence; undefined if the evidence has left the window. */
   readonly strengths: Strengths | undefined
 }
@@ -99,8 +112,9 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
   const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (published === undefined && registered === undefined) return undefined
   const decision = decisionView(visit, registered?.id)
-  const risk = published?.metadata.risk ?? (registered && ratedRisk(registered))
   const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decision.last.state
+  const risk =
+    published?.metadata.risk ?? (registered && ratedRisk(registered, state === 'approved' ? decision.last.plan : ''))
   return {
     name,
     vendor: published?.metadata.vendor ?? registered?.vendor ?? '',
@@ -147,11 +161,33 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     names: names.slice(0, NAMES_SHOWN_MAX),
     namesTotal: Math.max(names.length, metadata.domains_total),
     timeline,
+    groups: registered === undefined || !visit.may('client.read') ? [] : groupsOfPlatform(visit, registered.id),
     strengths:
       evidence.days === 0
         ? undefined
         : strengths({ domainStrength: evidence.domainStrength, clients, matches: contacts.used, days }),
   }
+}
+
+function groupsOfPlatform({ site, organization, nowMs }: Visit, platformId: string): PlatformGroup[] {
+  const { all, groupOf } = groupsOf(site.store, organization)
+  if (all.length === 0) return []
+  const sums = new Map<string, { clients: Set<string>; used: number; blocked: number; bytesSent: number }>()
+  for (const use of platformUse(site.store, organization, platformId, nowMs).clients) {
+    const { client: address, user, matches, used, blocked, bytesSent } = use
+    const client = user === '' ? address : user
+    const group = groupOf({ client, isUser: user !== '', addresses: [address] })
+    if (group === undefined) continue
+    const sum = sums.get(group) ?? { clients: new Set(), used: 0, blocked: 0, bytesSent: 0 }
+    sum.clients.add(client)
+    sum.used += Number.isNaN(used) ? matches : used
+    sum.blocked += Number.isNaN(blocked) ? 0 : blocked
+    sum.bytesSent += bytesSent
+    sums.set(group, sum)
+  }
+  return [...sums]
+    .map(([name, { clients, ...sum }]) => ({ name, clients: clients.size, ...sum }))
+    .sort((a, b) => b.clients - a.clients || (a.name < b.name ? -1 : 1))
 }
 
 /** Each product is rounded once, so that the terms add up to the total. */

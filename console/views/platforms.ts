@@ -1,7 +1,9 @@
 import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/scan/listed-discovery.ts'
+import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { isUsed, USES, type Use } from '../../registry/contact.ts'
+import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 
@@ -9,7 +11,7 @@ export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired
 export type StateFilter = (typeof STATE_FILTERS)[number]
 
 /** Days of the filter for new platforms. '': all platforms. */
-export const NEW_FILTERS = ['', '7', '30'] as const
+export const NEW_FILTERS = ['', '1', '7', '30'] as const
 export type NewFilter = (typeof NEW_FILTERS)[number]
 
 export interface PlatformRow {
@@ -25,6 +27,8 @@ export interface PlatformsView {
   readonly total: number
   readonly hasScan: boolean
   readonly windowDays: number
+  /** The figures are those of these days alone. undefined: of the evidence window. */
+  readonly days: number | undefined
   readonly search: string
   readonly state: StateFilter
   /** '' for all that were used. */
@@ -36,10 +40,14 @@ export interface PlatformsView {
   readonly types: readonly (readonly [id: string, name: string])[]
 }
 
-/** The platforms of the latest scan, filtered by the query: `q`, `state`, `use`, `new`, `type`. */
+/** The platforms of the latest scan, filtered by the query: `q`, `days`, `state`, `use`, `new`, `type`. */
 export function platformsView(visit: Visit): PlatformsView {
   const { site, organization, request, nowMs } = visit
-  const { scan, platforms } = listedDiscovery(site.store, organization)
+  const { scan, platforms: all } = listedDiscovery(site.store, organization)
+  const days = daysOf(visit)
+  const catalog = site.registry.catalogOf(organization.id).platforms
+  const platforms =
+    days === undefined ? all : recentPlatforms(site.store, organization, all, catalog, days, nowMs).platforms
   const search = (request.query.get('q') ?? '').trim().slice(0, 100)
   const state = STATE_FILTERS.find((each) => each === request.query.get('state')) ?? 'all'
   const use = USES.find((each) => each === request.query.get('use')) ?? ''
@@ -50,18 +58,20 @@ export function platformsView(visit: Visit): PlatformsView {
   const words = search.toLowerCase()
   const decisions = new DecisionsByName(visit)
   const inUse = platforms.filter(({ use: each }) => (use === '' ? isUsed(each) : each === use))
-  const all = inUse.map((platform) => rowOf(platform, decisions))
-  const rows = all.filter((row) => {
-    if (!matches(state, row.state) || row.listed.newMs < sinceMs) return false
-    const { name, vendor, platformType, typeName } = row.listed
-    if (type !== '' && platformType !== type) return false
-    return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)
-  })
+  const rows = inUse
+    .map((platform) => rowOf(platform, decisions))
+    .filter((row) => {
+      if (!matches(state, row.state) || row.listed.newMs < sinceMs) return false
+      const { name, vendor, platformType, typeName } = row.listed
+      if (type !== '' && platformType !== type) return false
+      return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)
+    })
   return {
     rows,
     total: inUse.length,
     hasScan: scan !== undefined,
     windowDays: organization.evidenceWindowDays,
+    days,
     search,
     state,
     use,

@@ -1,6 +1,7 @@
 import type { CaptureReport, LogReport, TriedPlatform } from '../../dry-run/report.ts'
 import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
+import { scoreOf } from '../../registry/risk-sum.ts'
 import type { Visit } from '../http/visit.ts'
 
 export interface TriedRow extends TriedPlatform {
@@ -36,13 +37,19 @@ export interface ReadFile {
 /** Adds what the organization's registry and approvals say about the platforms. */
 export function triedFile({ site, organization, nowMs }: Visit, { name, bytes, report }: ReadFile): TriedView {
   const matcher = site.registry.matcherOf(organization.id)
-  const { approved } = site.store.decisions.inForce(organization.id, nowMs)
+  const { approved, plans } = site.store.decisions.inForce(organization.id, nowMs)
   const platforms = report.platforms.flatMap((tried): TriedRow[] => {
     const platform = matcher.platform(tried.id)
     if (platform === undefined) return []
     const { category } = PLATFORM_TYPES[platform.platformType]
     return [
-      { ...tried, name: platform.name, type: category, risk: platform.risk.score, approved: approved.has(tried.id) },
+      {
+        ...tried,
+        name: platform.name,
+        type: category,
+        risk: scoreOf(platform, plans),
+        approved: approved.has(tried.id),
+      },
     ]
   })
   const isCapture = report.kind === 'capture'

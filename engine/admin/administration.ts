@@ -10,6 +10,7 @@ import { AssessmentChanges } from './assessments.ts'
 import { BlockListLinkChanges } from './block-list-links.ts'
 import { CandidateChanges } from './candidates.ts'
 import { type Actor, Changes } from './changes.ts'
+import { ClientGroupChanges } from './client-groups.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
 import { FrameworkChanges } from './frameworks.ts'
@@ -47,6 +48,7 @@ export class Administration extends Changes {
   readonly registryUpdates = new RegistryUpdates(this.store, this.clock, this.actor)
   readonly clients = new ClientReads(this.store, this.clock, this.actor)
   readonly clientNames = new ClientNameChanges(this.store, this.clock, this.actor)
+  readonly clientGroups = new ClientGroupChanges(this.store, this.clock, this.actor)
   readonly scans = new ScanChanges(this.store, this.clock, this.actor)
   readonly assessments = new AssessmentChanges(this.store, this.clock, this.actor)
   readonly frameworks = new FrameworkChanges(this.store, this.clock, this.actor)

@@ -1,13 +1,21 @@
 import type { Platform } from '../../registry/platform.ts'
+import { scoreOf } from '../../registry/risk-sum.ts'
 import { NO_CLIENT } from '../kernel/event/client.ts'
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
+import { groupsOf } from '../scan/group-use.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { type ClientSummary, type DaysSum, nameOf, sumOfDays } from '../store/client-summaries.ts'
 import type { Organization } from '../store/organizations.ts'
 import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
 import { namesOf, platformUse, storedClient } from './client-use.ts'
+
+/** A platform with the score that lists show. */
+export interface RatedPlatform {
+  readonly name: string
+  readonly score: number
+}
 
 /** A client of the list: a user if a log names one, otherwise an address; or the pseudonym of either. */
 export interface ListedClient extends DaysSum {
@@ -18,7 +26,7 @@ export interface ListedClient extends DaysSum {
   /** Platforms that the client used. */
   readonly platforms: number
   /** Finds the platform with the highest risk among them, of those in the registry. */
-  readonly riskiest: () => Platform | undefined
+  readonly riskiest: () => RatedPlatform | undefined
   readonly firstSeenMs: number
   readonly lastSeenMs: number
 }
@@ -28,8 +36,12 @@ export interface ClientFilter {
   readonly search?: string
   /** Only clients of this platform, with their use of it alone. */
   readonly platformId?: string | undefined
+  /** Only clients of this group or named network. */
+  readonly group?: string | undefined
   /** Only clients that were first seen from this time on. */
   readonly sinceMs?: number
+  /** Only the use of so many days (UTC), today included. Absent: of all that are kept. */
+  readonly days?: number | undefined
 }
 
 export interface ClientList {
@@ -60,12 +72,17 @@ export function clientList(
   if (totals === undefined || store.clientErasures.isErasing(id)) {
     return { clients: [], total: 0, others: { matches: 0 }, isMade: false }
   }
-  const { search = '', platformId, sinceMs = 0 } = filter
-  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
-  const firstDay = firstDayOfWindow(clientWindow, nowMs)
-  const catalog = new Map(platforms.map((platform) => [platform.id, platform]))
-  const ofPlatform = platformId === undefined ? undefined : usesOf(store, organization, platformId, nowMs)
+  const { search = '', platformId, sinceMs = 0, days, group } = filter
+  const ofDays = (window: number): Organization => ({ ...organization, evidenceWindowDays: days ?? window })
+  const firstDay = firstDayOfWindow(ofDays(retentionOf(organization).clientDays), nowMs)
+  const { plans } = store.decisions.inForce(id, nowMs)
+  const catalog = new Map(
+    platforms.map((platform) => [platform.id, { name: platform.name, score: scoreOf(platform, plans) }]),
+  )
+  const ofPlatform =
+    platformId === undefined ? undefined : usesOf(store, ofDays(organization.evidenceWindowDays), platformId, nowMs)
   const finds = search === '' ? undefined : finder(store, organization, search)
+  const groupOf = group === undefined ? undefined : groupsOf(store, organization).groupOf
   const clients: ListedClient[] = []
   let total = 0
   for (const summary of store.clientSummaries.all(id)) {
@@ -74,21 +91,22 @@ export function clientList(
     if (ofPlatform !== undefined && use === undefined) continue
     total++
     if (summary.firstSeenMs < sinceMs || finds?.(summary) === false) continue
+    if (groupOf !== undefined && groupOf(summary) !== group) continue
     clients.push({ ...listed(summary, catalog, firstDay), ...use })
   }
   const others = ofPlatform ?? { otherMatches: sumOfDays(totals.others, firstDay).matches }
   return { clients, total, others: { matches: others.otherMatches }, isMade: true }
 }
 
-function listed(summary: ClientSummary, catalog: ReadonlyMap<string, Platform>, firstDay: number): ListedClient {
+function listed(summary: ClientSummary, catalog: ReadonlyMap<string, RatedPlatform>, firstDay: number): ListedClient {
   const { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays, days } = summary
   let platforms = 0
   for (const day of platformDays) if (day >= firstDay) platforms++
-  const riskiest = (): Platform | undefined => {
-    let found: Platform | undefined
+  const riskiest = (): RatedPlatform | undefined => {
+    let found: RatedPlatform | undefined
     for (const [at, platformId] of platformIds.split(' ').entries()) {
       const platform = (platformDays[at] ?? 0) < firstDay ? undefined : catalog.get(platformId)
-      if (platform !== undefined && platform.risk.score > (found?.risk.score ?? -1)) found = platform
+      if (platform !== undefined && platform.score > (found?.score ?? -1)) found = platform
     }
     return found
   }

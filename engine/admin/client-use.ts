@@ -78,11 +78,19 @@ export interface UseOfClient {
  *
  * @throws Fault SECRETS_KEY
  */
-export function storedClient({ dataDirectory }: Store, organization: Organization, text: string): string {
-  const canonical = canonicalAddress(text)
-  if (clientModeOf(organization) !== 'pseudonym' || isPseudonym(canonical)) return canonical
+export function storedClient(store: Store, organization: Organization, text: string): string {
+  return storedClients(store, organization)(text)
+}
+
+/** The same for many texts: reads the key of pseudonyms once. */
+export function storedClients({ dataDirectory }: Store, organization: Organization): (text: string) => string {
+  if (clientModeOf(organization) !== 'pseudonym') return canonicalAddress
   const pseudonyms = new Pseudonyms(dataDirectory, organization.id, organization.clientKeyId ?? '')
-  return addressBytes(canonical) === undefined ? pseudonyms.ofUser(text) : pseudonyms.ofClient(canonical)
+  return (text) => {
+    const canonical = canonicalAddress(text)
+    if (isPseudonym(canonical)) return canonical
+    return addressBytes(canonical) === undefined ? pseudonyms.ofUser(text) : pseudonyms.ofClient(canonical)
+  }
 }
 
 /** Reads who uses a platform. */

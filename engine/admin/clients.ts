@@ -4,14 +4,17 @@ import { Pseudonyms } from '../kernel/process/client-key.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import { Changes } from './changes.ts'
-import { type ClientList, clientList } from './client-list.ts'
+import { type ClientFilter, type ClientList, clientList } from './client-list.ts'
 import { type PlatformOfClient, type PlatformUse, platformUse, storedClient, useOfClient } from './client-use.ts'
 
 /** The subject of the audit entry of a reading of clients that are not kept. */
 const NOT_KEPT = 'a client'
 
 /** Who uses a platform, by its name; what a client uses, as it is stored; or the list of clients. */
-export type ClientReading = { readonly platform: string } | { readonly client: string } | { readonly list: 'clients' }
+export type ClientReading =
+  | { readonly platform: string }
+  | { readonly client: string }
+  | { readonly list: 'clients' | 'groups' }
 
 /** A pseudonym, decrypted. */
 export interface Revealed {
@@ -65,10 +68,11 @@ export class ClientReads extends Changes {
   }
 
   /** Reads the list of clients. @throws Fault NOT_ALLOWED, SECRETS_KEY. */
-  list(organization: Organization, platforms: readonly Platform[], search: string): ClientList {
+  list(organization: Organization, platforms: readonly Platform[], filter: ClientFilter): ClientList {
     const { store, clock } = this
+    const { search = '' } = filter
     this.note(organization, search === '' ? { list: 'clients' } : { client: storedClient(store, organization, search) })
-    return store.environment.read(() => clientList(store, organization, platforms, { search }, clock.nowMs()))
+    return store.environment.read(() => clientList(store, organization, platforms, filter, clock.nowMs()))
   }
 
   /** Records that the clients of all platforms are exported. @throws Fault NOT_ALLOWED. */

@@ -7,6 +7,7 @@ import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import {
   type ClientMode,
+  clientModeOf,
   keepsLess,
   type Organization,
   type Plan,
@@ -152,6 +153,8 @@ export class OrganizationChanges extends Changes {
       const result = { ...before, ...change, ...confirmed, ...this.#keyOf(organization, change) }
       store.organizations.update(result)
       if (keepsLess(before, result)) beginErasure(store, organizationId)
+      // Their members are of the setting before.
+      if (clientModeOf(before) !== clientModeOf(result)) store.clientGroups.removeAll(organizationId)
       // The published result may have clients, or lack them.
       if (change.clients !== undefined || change.apiClients !== undefined) requestScan(store, result, clock)
       return { organizationId, subject, details: { ...change }, result }

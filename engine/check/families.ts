@@ -8,6 +8,7 @@ import type { AlertRules, AlertState, ReportedCondition } from '../store/alerts.
 import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
 import type { Candidate } from '../store/candidates.ts'
 import type { ClientErasure } from '../store/client-erasures.ts'
+import { type ClientGroup, groupKey } from '../store/client-groups.ts'
 import type { NamedNetwork } from '../store/client-names.ts'
 import type { StoredDay, StoredSensor } from '../store/coverage.ts'
 import type { Detection } from '../store/evidence.ts'
@@ -262,6 +263,10 @@ const FAMILIES: readonly ((walk: StoreWalk) => void)[] = [
       const { bytes, prefixBits } = networkOf(network) ?? { bytes: [], prefixBits: 0 }
       return Buffer.from([...uuidBytes(organizationId), ...bytes, prefixBits])
     },
+  }),
+  family<ClientGroup>('client-groups', {
+    open: packed('group of clients'),
+    keyOf: (group, organizationId) => groupKey(organizationId, group),
   }),
   family<StoredSensor>('coverage-sensors', {
     open: packed("sensor's coverage"),

@@ -1,12 +1,14 @@
 import { z } from 'zod'
+import { readGroups, storedGroups } from '../admin/client-groups.ts'
 import { type ListedClient, searchedText } from '../admin/client-list.ts'
 import { type NamesOf, namesOf } from '../admin/client-use.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { readInput } from '../kernel/process/input-file.ts'
 import { oneOf } from '../kernel/process/settings.ts'
-import { CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../limits.ts'
-import { argument, type Commands, change, group, limitOption, option, table, timeText } from './command.ts'
+import { CLIENT_GROUPS_FILE_BYTES_MAX, CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../limits.ts'
+import { type GroupUse, groupUse } from '../scan/group-use.ts'
+import { argument, type Commands, change, group, limitOption, option, query, table, timeText } from './command.ts'
 import { clientRow } from './platform.ts'
 
 type PlatformRow = ReturnType<typeof clientRow> & { readonly platform_id: string; readonly platform_name: string }
@@ -36,6 +38,19 @@ const files = table<{ file: string; format: string; names: ReadonlyMap<string, s
   ['Names', 'names', { of: ({ names }) => names.size }],
 ])
 
+const groups = table<GroupUse>([
+  ['Group', 'name', { wrap: true }],
+  [null, 'kind', { of: ({ isNetwork }) => (isNetwork ? 'network' : 'group') }],
+  ['Members', 'members', { hide: 3 }],
+  ['Clients', 'clients'],
+  ['Platforms', 'platforms', { of: ({ platformIds }) => platformIds.size }],
+  ['Matches', 'matches'],
+  ['Blocked', 'blocked', { hide: 2 }],
+  ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
+  ['Received', 'bytes_received', { hide: 4, of: ({ bytesReceived }) => bytesReceived || null }],
+  ['Manager', 'manager', { hide: 1, wrap: true, of: ({ manager }) => manager || null }],
+])
+
 const LISTED = 100
 const LISTED_MAX = 20_000
 
@@ -48,7 +63,7 @@ const list = table<ListRow>([
   ['Name', 'name', { hide: 4 }],
   ['Network', 'network', { hide: 5 }],
   ['Platforms', 'platforms'],
-  ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.risk.score ?? null }],
+  ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.score ?? null }],
   [null, 'highest_risk_platform', { of: ({ riskiest }) => riskiest()?.name ?? null }],
   ['Matches', 'matches'],
   ['Blocked', 'blocked', { hide: 2 }],
@@ -61,7 +76,7 @@ const list = table<ListRow>([
 const SORT_KEYS = {
   matches: ({ matches }: ListedClient) => matches,
   platforms: ({ platforms }: ListedClient) => platforms,
-  risk: ({ riskiest }: ListedClient) => riskiest()?.risk.score ?? 0,
+  risk: ({ riskiest }: ListedClient) => riskiest()?.score ?? 0,
   blocked: ({ blocked }: ListedClient) => blocked,
   sent: ({ bytesSent }: ListedClient) => bytesSent,
   last: ({ lastSeenMs }: ListedClient) => lastSeenMs,
@@ -72,12 +87,16 @@ export const commands: Commands = {
   list: change('List the clients that use AI platforms: users, and addresses without a user', {
     params: {
       search: option('--search <text>', 'Show only clients with this user, host name, address or network'),
+      group: option('--group <name>', 'Show only clients of this group or named network'),
       sort: option('--sort <column>', 'Show the highest of this column first', oneOf(SORTS).default('matches')),
       limit: limitOption('--limit <count>', 'Limit the list to this many rows', LISTED, LISTED_MAX),
     },
-    run({ store, administration, registry, organization }, { search = '', sort, limit }) {
+    run({ store, administration, registry, organization }, { search = '', group, sort, limit }) {
       const { platforms: catalog } = registry.catalogOf(organization.id)
-      const { clients, total, others, isMade } = administration.clients.list(organization, catalog, search.trim())
+      const { clients, total, others, isMade } = administration.clients.list(organization, catalog, {
+        search: search.trim(),
+        group,
+      })
       const names = namesOf(store, organization.id)
       // Each key once: that of the risk reads all platforms of a client.
       const keyed = clients.map((client) => ({ client, key: SORT_KEYS[sort](client) }))
@@ -85,8 +104,8 @@ export const commands: Commands = {
       // On standard error, so that JSON stays JSON.
       const note = (text: string): unknown => process.stderr.write(`${text}\n`)
       if (!isMade) note('The next scan makes the list of clients')
-      else if (clients.length === 0 && search !== '')
-        note(`No client matches ${JSON.stringify(search)}. ${searchedText(total)}`)
+      else if (clients.length === 0 && search + (group ?? '') !== '')
+        note(`No client matches ${JSON.stringify(group ?? search)}. ${searchedText(total)}`)
       if (clients.length > limit) note(`${limit} of ${clients.length} clients; for more: --limit ${clients.length}`)
       if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
       return list(sorted.map(({ client }) => ({ ...client, ...names(client.client) })))
@@ -115,12 +134,27 @@ export const commands: Commands = {
       return { vertical: true, columns, rows: [{ pseudonym, kind, text }] }
     },
   }),
+  groups: group('Group clients by department or team', {
+    import: change('Replace the groups by those in a CSV file (user or address,group,manager)', {
+      params: { file: argument('<file>', 'File: CSV with a row for each member') },
+      read: ({ file }) => readGroups(textOf(file, CLIENT_GROUPS_FILE_BYTES_MAX), file),
+      run({ administration, clock, organization, store }, _, read) {
+        administration.clientGroups.replace(organization, storedGroups(store, organization, read))
+        return groups(store.environment.read(() => groupUse(store, organization, clock.nowMs())))
+      },
+    }),
+    list: query('List the groups and named networks with their use, most matches first', {
+      run: ({ clock, organization, store }) =>
+        groups(store.environment.read(() => groupUse(store, organization, clock.nowMs()))),
+    }),
+  }),
   names: group('Set the names of addresses', {
     import: change('Replace the names of addresses by those in CSV files (address,name) or DHCP lease files', {
       params: {
         files: argument('<file...>', 'Files: CSV, or leases of ISC dhcpd, Kea or dnsmasq', z.array(z.string())),
       },
-      read: ({ files }) => files.map((file) => ({ file, ...readHostNames(textOf(file), file) })),
+      read: ({ files }) =>
+        files.map((file) => ({ file, ...readHostNames(textOf(file, CLIENT_NAMES_FILE_BYTES_MAX), file) })),
       run({ administration, organization }, _, read) {
         const all = new Map(read.flatMap((each) => [...each.names]))
         if (all.size > CLIENT_NAMES_MAX) throw new Fault('USAGE', `more than ${CLIENT_NAMES_MAX} addresses with a name`)
@@ -132,6 +166,6 @@ export const commands: Commands = {
 }
 
 /** @throws Fault USAGE */
-function textOf(file: string): string {
-  return readInput(file, CLIENT_NAMES_FILE_BYTES_MAX, { what: '', code: 'USAGE' }).toString()
+function textOf(file: string, bytesMax: number): string {
+  return readInput(file, bytesMax, { what: '', code: 'USAGE' }).toString()
 }

@@ -1,5 +1,6 @@
 import { type Contact, USES, type Use, useOf } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
+import { scoreOf } from '../../registry/risk-sum.ts'
 import { type NamesOf, namesOf, type PlatformDay, type PlatformUse, type SourceUse } from '../admin/client-use.ts'
 import { USE_NAMES } from '../admin/platform-rows.ts'
 import { dayText } from '../admin/scan-diff.ts'
@@ -27,6 +28,7 @@ const countText = (count: unknown): string => (count === null ? 'not known' : St
 interface ListRow {
   readonly id: string
   readonly platform: Platform | undefined
+  readonly risk: number | null
   readonly sum: Evidence
   readonly foundAtMs: number
   readonly decision: string
@@ -39,7 +41,7 @@ const list = table<ListRow>([
   ['Last seen', 'last_seen', { hide: 3, of: ({ sum }) => timeText(sum.lastSeenMs) }],
   ['Kind', 'use', { hide: 4, text: useText, of: ({ sum }) => useOf(sum) }],
   ['Decision', 'decision'],
-  ['Risk', 'risk', { hide: 2, of: ({ platform }) => platform?.risk.score ?? null }],
+  ['Risk', 'risk', { hide: 2 }],
   ['Clients', 'clients', { of: ({ sum }) => sum.clients.estimate }],
   [null, 'matches', { of: ({ sum }) => sum.matches }],
   ['Used', 'used_matches', { of: ({ sum }) => sum.used }],
@@ -222,7 +224,7 @@ function rowsOf({ store, registry, clock, organization }: AdminContext): ListRow
   const nowMs = clock.nowMs()
   const { id } = organization
   const catalog = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.id, platform]))
-  const { states } = store.decisions.inForce(id, nowMs)
+  const { states, plans } = store.decisions.inForce(id, nowMs)
   const sums = new Map<string, Evidence>()
   return store.environment.read(() => {
     for (const { platformId, evidence } of store.evidence.since(id, firstDayOfWindow(organization, nowMs))) {
@@ -230,11 +232,12 @@ function rowsOf({ store, registry, clock, organization }: AdminContext): ListRow
       sum.addDay(evidence)
       sums.set(platformId, sum)
     }
-    return [...sums].map(([platformId, sum]) => ({
-      ...{ id: platformId, sum, platform: catalog.get(platformId) },
-      foundAtMs: store.evidence.detection(id, platformId)?.createdAtMs ?? 0,
-      decision: states.get(platformId) ?? 'waiting',
-    }))
+    return [...sums].map(([platformId, sum]) => {
+      const platform = catalog.get(platformId)
+      const risk = platform === undefined ? null : scoreOf(platform, plans)
+      const foundAtMs = store.evidence.detection(id, platformId)?.createdAtMs ?? 0
+      return { id: platformId, sum, platform, risk, foundAtMs, decision: states.get(platformId) ?? 'waiting' }
+    })
   })
 }
 

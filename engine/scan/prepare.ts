@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isUsed, type Use, useOf } from '../../registry/contact.ts'
 import type { Matcher } from '../../registry/match.ts'
-import { RISK_FORMULA, ratedRisk } from '../../registry/risk-sum.ts'
+import { RISK_FORMULA, scoreOf } from '../../registry/risk-sum.ts'
 import { type Clock, dayOf, isoSeconds } from '../kernel/process/clock.ts'
 import { programVersion } from '../kernel/process/version.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
@@ -214,7 +214,7 @@ export function prepareScan(
     const { confidence: sure, decision } = finding
     const clients = found.clients.estimate
     const json = platformJson(finding, visibleShare)
-    const risk = plan === undefined ? platform.risk.score : ratedRisk(platform, plan).score
+    const risk = scoreOf(platform, decisions.plans)
     return { platform, risk, use, confidence: sure, decision, clients, matches: found.matches, json }
   })
   const findings = byConfidence([...unchanged, ...found])

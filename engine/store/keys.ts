@@ -47,6 +47,7 @@ import { randomUUID } from 'node:crypto'
  *   client-summary-totals  o                             SummaryTotals
  *   client-names        o + address (16)                 name of an address
  *   client-networks     o + address (16) + prefix (1)    NamedNetwork
+ *   client-groups       o + name, lower case             ClientGroup
  *   client-erasures     o                                ClientErasure
  *   detections          o + platform id                  id and first time of a platform
  *   decisions           o                                last decisions by platform

@@ -12,6 +12,7 @@ import { EventBuffer } from './buffer.ts'
 import { Candidates } from './candidates.ts'
 import { ClientDays } from './client-days.ts'
 import { ClientErasures } from './client-erasures.ts'
+import { ClientGroups } from './client-groups.ts'
 import { ClientNames } from './client-names.ts'
 import { ClientSummaries } from './client-summaries.ts'
 import { CoverageStore } from './coverage.ts'
@@ -93,6 +94,7 @@ export class Store {
   readonly clientSummaries: ClientSummaries
   readonly clientErasures: ClientErasures
   readonly clientNames: ClientNames
+  readonly clientGroups: ClientGroups
   readonly history: History
   readonly dailyUse: DailyUse
   readonly decisions: Decisions
@@ -156,6 +158,7 @@ export class Store {
     this.clientSummaries = new ClientSummaries(this.environment)
     this.clientErasures = new ClientErasures(this.environment)
     this.clientNames = new ClientNames(this.environment)
+    this.clientGroups = new ClientGroups(this.environment)
     this.history = new History(this.environment)
     this.dailyUse = new DailyUse(this.environment)
     this.decisions = new Decisions(this.environment)

@@ -8,6 +8,7 @@ import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
 const DAY_MS = 86_400_000
 const sender = new Sender()
+const NONE = 'No log with byte counts'
 
 t.test('before the first scan it shows the next step, which depends on the completed ones', async (t) => {
   const { signIn, store, organization } = await serveConsole(t)
@@ -130,7 +131,7 @@ t.test('a scan is requested', async (t) => {
   t.equal((await signIn('v', 'viewer').post('/scan')).status, 403)
 })
 
-t.test('this week: platforms by the time of their use, decided in place', async (t) => {
+t.test('this week: figures of seven days, and platforms by the time of their use, decided in place', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
   const sender = new Sender()
@@ -138,6 +139,11 @@ t.test('this week: platforms by the time of their use, decided in place', async 
   store.environment.write(() =>
     store.buffer.append(organization.id, [
       sender.event('claude.ai', days(20), { bytesSent: 9_000_000, user: 'ada' }),
+      sender.event('claude.ai', days(20), { count: 50, blocked: 50 }),
+      sender.event('claude.ai', days(2), { bytesSent: 300_000, client: '10.0.0.2', count: 2 }),
+      sender.event('claude.ai', days(0), { user: 'ada' }),
+      sender.event('perplexity.ai', days(9), { user: 'ada' }),
+      sender.event('mistral.ai', days(3), { count: 6, blocked: 6 }),
       sender.event('chat.deepseek.com', days(1), { bytesSent: 1_200_000_000, user: 'jdoe', count: 3 }),
       sender.event('chat.deepseek.com', days(1), { count: 4, blocked: 4 }),
     ]),
@@ -145,20 +151,48 @@ t.test('this week: platforms by the time of their use, decided in place', async 
   runScan(store, registries, organization.id, 'schedule', clock)
   const admin = site.signIn('a', 'admin')
   const { text } = await admin.get('/overview')
-  t.match(text, /This week.*href="\/platforms\?use=ai&amp;new=7&amp;sort=-risk">1 new platform</s)
+  const figures = (page: string): string[] =>
+    [...(/<dl class="figures plain">.*?<\/dl>/s.exec(page)?.[0] ?? '').matchAll(/<dd>(?:<a[^>]*>)?([^<]+)/g)].map(
+      ([, figure = '']) => figure.replace('\u00a0', ' '),
+    )
+  const week = ['2', '1 new', '2', 'new this week', '1.2 GB', 'nothing known received', '4', 'and 1 platform blocked only']
+  t.same(figures(text), week)
+  t.same(figures((await admin.get('/overview?days=1')).text), [
+    '1',
+    'none of them new',
+    '1',
+    'new this week',
+    '–',
+    NONE,
+    '0',
+  ])
+  for (const [query, names] of [
+    ['days=7&use=ai', ['Claude 2 3 300000', 'DeepSeek 1 3 1200000000']],
+    ['days=7&use=blocked', ['Mistral AI Platform 0 0 ']],
+    ['days=1&use=ai', ['Claude 1 1 ']],
+    ['use=ai', ['Claude 2 4 9300000', 'DeepSeek 1 3 1200000000', 'Perplexity 1 1 ']],
+  ] as const) {
+    const rows = parse((await admin.get(`/platforms.csv?sort=name&${query}`)).text, { columns: true })
+    const shown = (rows as Record<string, string>[]).map(
+      ({ Platform, Clients, Used, Sent }) => `${Platform} ${Clients} ${Used} ${Sent}`,
+    )
+    t.same(shown, names, query)
+  }
   t.match(
     text,
-    /id="week".*DeepSeek.*88 high.*href="\/platforms\/DeepSeek\/clients">1<.*>3<.*1\.2.GB.*>4<.*Approve DeepSeek/s,
+    /id="recent".*DeepSeek.*88 high.*href="\/platforms\/DeepSeek\/clients">1<.*>3<.*1\.2.GB.*>4<.*Approve DeepSeek/s,
   )
-  t.notMatch(/id="week".*?<\/table>/s.exec(text)?.[0] ?? '', /Claude/, 'imported now, but used three weeks ago')
-  t.match(text, /1\.2.GB sent, 4 blocked requests/)
-  t.match(text, /<dt>Sent<\/dt><dd>1\.2.GB</)
-  t.match((await admin.get('/platforms?new=7')).text, /1 of 2/)
-  t.match((await admin.get('/platforms?sort=-sent')).text, /DeepSeek<.*1\.2.GB.*Claude<.*9\.0.MB/s)
+  t.notMatch(/id="recent".*?<\/table>/s.exec(text)?.[0] ?? '', /Claude/, 'imported now, but used three weeks ago')
+  t.match(text, /<dt>Sent<\/dt><dd><a[^>]+>1\.2.GB</)
+  t.match((await admin.get('/platforms?new=7')).text, /1 of 3/)
+  t.match((await admin.get('/platforms?sort=-sent')).text, /DeepSeek<.*1\.2.GB.*Claude<.*9\.3.MB/s)
   t.match((await admin.get('/platforms/DeepSeek')).text, /<span>1\.2.GB sent<\/span>/)
   const decided = await admin.post('/decisions/reject?from=overview', { platform: 'DeepSeek' })
   t.match(decided, { status: 303, headers: { location: '/overview?done=rejected' } })
-  t.match((await admin.get('/overview?done=rejected')).text, /The platform is rejected.*id="week".*DeepSeek.*rejected/s)
+  t.match(
+    (await admin.get('/overview?done=rejected')).text,
+    /The platform is rejected.*id="recent".*DeepSeek.*rejected/s,
+  )
   const viewer = (await site.signIn('v', 'viewer').get('/overview')).text
   t.notMatch(viewer, /Approve DeepSeek|\/clients/)
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { lawFrom } from '../../assess/law.ts'
+import { GROUP_PEOPLE_MIN } from '../../limits.ts'
 import { frameworkName } from '../../store/framework.ts'
 import type { ReportContent, ReportedFindings } from './content.ts'
 import { DOCUMENT_STYLE, REPORT_STYLE } from './style.ts'
@@ -58,6 +59,21 @@ export function Article({ content, findings, linkOf }: ArticleProps) {
           />
         )}
       </Part>
+      {findings.groups.length > 0 && (
+        <Part title="Groups" note={`of at least ${GROUP_PEOPLE_MIN} people, the most matches first`}>
+          <Rows
+            heads={['Group', 'Members', 'Clients', 'Platforms', 'Matches', 'Sent']}
+            rows={findings.groups.map(({ name, members, clients, platformIds, matches, bytesSent }) => [
+              name,
+              countText(members),
+              countText(clients),
+              countText(platformIds.size),
+              countText(matches),
+              bytesText(bytesSent),
+            ])}
+          />
+        </Part>
+      )}
       <Part title="Who decides what" note={`${countText(findings.decisions.length)} of ${countText(findings.decided)}`}>
         <ShareBar
           label="Platforms by decision"

@@ -1,7 +1,9 @@
 import { basesOf, basisText } from '../../assess/basis.ts'
 import { byUrgency } from '../../assess/publish.ts'
 import { DAY_MS, dayOf } from '../../kernel/process/clock.ts'
+import { GROUP_PEOPLE_MIN } from '../../limits.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
+import { type GroupUse, groupUse } from '../../scan/group-use.ts'
 import { aiPlatforms, type ListedDiscovery, listedDiscovery } from '../../scan/listed-discovery.ts'
 import { byRisk } from '../../scan/risk.ts'
 import type { Decision, DecisionState } from '../../store/decisions.ts'
@@ -19,6 +21,7 @@ const RISKS_SHOWN = 10
 const DECISIONS_SHOWN = 20
 const RECOMMENDATIONS_SHOWN = 10
 const NAMES_SHOWN = 10
+const GROUPS_SHOWN = 10
 /** Points of the chart of the risk. */
 const POINTS_MAX = 60
 
@@ -87,6 +90,8 @@ export interface ReportedFindings {
   readonly change: ReportedChange
   /** The platforms with the highest risk. */
   readonly risks: readonly ReportedPlatform[]
+  /** Those of GROUP_PEOPLE_MIN people or more, because reports are for many readers. Most matches first. */
+  readonly groups: readonly GroupUse[]
   /** Newest first. */
   readonly decisions: readonly ReportedDecision[]
   readonly decided: number
@@ -228,6 +233,9 @@ function findingsOf(
       .map(({ platform: { name, risk, why, clients, isEstimate }, state, decision }) => {
         return { name, risk, why, clients, isEstimate, state, owner: decision?.owner ?? '' }
       }),
+    groups: groupUse(store, organization, nowMs)
+      .filter(({ members, clients }) => members >= GROUP_PEOPLE_MIN && clients > 0)
+      .slice(0, isWhole ? Number.POSITIVE_INFINITY : GROUPS_SHOWN),
     decisions: decided.toSorted((a, b) => b.atMs - a.atMs).slice(0, DECISIONS_SHOWN),
     decided: decided.length,
   }

@@ -116,6 +116,7 @@ function fill(opened: TestStore): void {
     beginErasure(store, id)
     store.clientNames.putHost(id, '10.0.0.1', 'laptop')
     store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
+    store.clientGroups.put(id, { name: 'Finance', manager: 'ada@acme.example', members: ['jdoe'] })
     store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
     const seen = { firstSeenMs: NOON, lastSeenMs: NOON, requests: 1, withAi: 0, clients: new Uint8Array(SKETCH_BYTES) }
@@ -322,6 +323,7 @@ const SEALED = [
     'block-list-links',
     'client-names',
     'client-networks',
+    'client-groups',
     'client-erasures',
     'history',
     'identity-providers',
@@ -357,7 +359,16 @@ const INDEXES = [
 /** Records whose content tells their key. */
 const KEYED = [
   ...['members', 'removed-members', 'audit-log', 'api-keys', 'monitoring-tokens', 'block-list-links', 'token-bindings'],
-  ...['federated-identities', 'own-platforms', 'candidates', 'sources', 'scans', 'client-names', 'client-networks'],
+  ...[
+    'federated-identities',
+    'own-platforms',
+    'candidates',
+    'sources',
+    'scans',
+    'client-names',
+    'client-networks',
+    'client-groups',
+  ],
   ...['client-summaries', 'history', 'decision-history', 'assessments', 'recommendations', 'own-frameworks', 'alerts'],
   ...['alert-channels', 'report-schedules', 'nodes', ...OF_USERS],
 ]

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { clientList } from '../../../engine/admin/client-list.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX, DECISIONS_KEPT_MAX } from '../../../engine/limits.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
@@ -202,10 +203,16 @@ t.test('a rejected platform is not approved, at its full risk', async (t) => {
   t.match(published(), { approved: false, decision: 'waiting' })
 })
 
-t.test('an approval for a plan has the risk of that plan, in the API as well', async (t) => {
-  const { organization, published, check, approvals, store } = made(t)
+t.test('an approval for a plan has the risk of that plan, in the API and in lists as well', async (t) => {
+  const { organization, published, check, approvals, store, clock } = made(t)
+  const riskOfClient = (): number | undefined =>
+    store.environment.read(() => {
+      const { clients } = clientList(store, organization, catalog.platforms, { search: '10.0.0.1' }, clock.nowMs())
+      return clients[0]?.riskiest()?.score
+    })
   await check()
   const worst = published()
+  t.equal(riskOfClient(), worst.claudeRisk)
   approvals.add(organization, catalog, ['Claude'])
   await check()
   const anyPlan = published()
@@ -214,6 +221,7 @@ t.test('an approval for a plan has the risk of that plan, in the API as well', a
   await check()
   const enterprise = published()
   t.ok(enterprise.claudeRisk < worst.claudeRisk && enterprise.risk <= anyPlan.risk, 'fewer points')
+  t.equal(riskOfClient(), enterprise.claudeRisk, 'the same in the list of clients')
   t.match(store.decisions.get(organization.id, CLAUDE), { kind: 'approved', plan: 'Enterprise' })
   t.throws(() => approvals.add(organization, catalog, ['Claude'], { plan: 'Gold' }), {
     code: 'USAGE',

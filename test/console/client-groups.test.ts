@@ -1,0 +1,59 @@
+import { parse } from 'csv-parse/sync'
+import t from 'tap'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import { serveConsole } from '../support/console.ts'
+import { registries, Sender } from '../support/store.ts'
+
+const sender = new Sender()
+
+t.test('groups are imported, listed, and filter the clients', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  const events = ['ada', 'bob', 'eve'].map((user, at) => {
+    return sender.event('chat.deepseek.com', clock.nowMs(), { user, client: `10.2.0.${at}`, bytesSent: 10 ** (3 * at) })
+  })
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const admin = site.signIn('a', 'admin')
+  t.match((await admin.get('/client-groups')).text, /There is no group yet.*Import groups/s)
+  t.notMatch((await admin.get('/clients')).text, /name="group"/)
+  for (const [text, problem] of [
+    ['ada', /row 1: expected user or address,group,manager/],
+    [`ada,F\n`.repeat(100_000), /At most 512 KiB/],
+  ] as const) {
+    const refused = await admin.post('/client-groups', { text })
+    t.equal(refused.status, 400)
+    t.match(refused.text, problem)
+  }
+  const text = 'ada,Finance,grace@acme.example\nbob,Finance\neve,R&D <b>\n'
+  t.match(await admin.post('/client-groups', { text }), {
+    status: 303,
+    headers: { location: '/client-groups?done=imported' },
+  })
+  const page = (await admin.get('/client-groups?done=imported')).text
+  t.match(page, /The groups are imported.*href="\/clients\?group=Finance">Finance<.*grace@acme\.example.*1\.0.KB/s)
+  t.match(page, /R&amp;D &lt;b>/)
+  const rows = parse((await admin.get('/client-groups.csv?sort=-sent')).text, { columns: true }) as object[]
+  t.match(rows, [
+    { Group: 'R&D <b>', Kind: 'group', Members: '1', Clients: '1', Sent: '1000000' },
+    {
+      Group: 'Finance',
+      Manager: 'grace@acme.example',
+      Members: '2',
+      Clients: '2',
+      Platforms: '1',
+      Matches: '2',
+      Sent: '1001',
+    },
+  ])
+  const clients = (await admin.get('/clients?group=Finance')).text
+  t.match(clients, /<option value="Finance" selected>.*href="\/clients\/ada".*href="\/clients\/bob"/s)
+  t.notMatch(clients, /href="\/clients\/eve"/)
+  t.match((await admin.get('/clients?group=Nobody')).text, /No client is in the group [^<]*Nobody/)
+  t.match((await admin.get('/clients/ada')).text, /<a href="\/clients\?group=Finance">Finance</)
+  const platform = (await admin.get('/platforms/DeepSeek')).text
+  t.match(platform, /Groups<.*href="\/clients\?platform=DeepSeek&amp;group=Finance">Finance<.*>2</s)
+  t.notMatch((await site.signIn('v', 'viewer').get('/platforms/DeepSeek')).text, /Finance/)
+  t.equal((await site.signIn('m', 'member').get('/client-groups')).status, 403)
+  t.equal((await site.signIn('m', 'member').post('/client-groups', { text })).status, 403)
+})

@@ -1,0 +1,159 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts'
+import { clientList } from '../../../engine/admin/client-list.ts'
+import { reportDocument } from '../../../engine/export/report/article.tsx'
+import { reportContent } from '../../../engine/export/report/content.ts'
+import { EventAcceptor } from '../../../engine/ingest/accept.ts'
+import { CLIENT_GROUP_MEMBERS_MAX } from '../../../engine/limits.ts'
+import { groupUse } from '../../../engine/scan/group-use.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
+import type { ClientMode, Organization } from '../../../engine/store/organizations.ts'
+import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { admin, runAdmin } from '../../support/programs.ts'
+import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
+
+/** Five people in Finance, and one in Board. */
+const FILE = `User,Group,Manager
+ada,Finance,grace@acme.example
+bob,finance,
+cyd,Finance,grace@acme.example
+dan,Finance
+10.2.0.9,Finance
+eve,Board
+`
+const WITH_BOM = `\uFEFFada,Finance\r\n# a comment\r\nada,Board\r\n`
+
+const READ: readonly (readonly [name: string, text: string, groups: Record<string, string> | RegExp])[] = [
+  ['with a header', FILE, { Finance: 'ada bob cyd dan 10.2.0.9', Board: 'eve' }],
+  ['a later row replaces the group of a member', WITH_BOM, { Board: 'ada' }],
+  ['nothing', '', {}],
+  ['no group', 'ada\n', /^groups: row 1: expected user or address,group,manager/],
+  ['no mail address', 'ada,Finance,grace\n', /row 1: expected user or address/],
+  ['two managers', 'a,F,x@acme.example\nb,f,y@acme.example\n', /row 2: expected one manager of F, x@acme\.example/],
+  ['a control character', 'a\u0007,F\n', /row 1: expected user or address/],
+  ['a long name', `a,${'F'.repeat(256)}\n`, /row 1: expected user or address/],
+  ['a quote that does not end', 'a,"F\n', /^groups: /],
+  [
+    'too many members',
+    Array.from({ length: CLIENT_GROUP_MEMBERS_MAX + 1 }, (_, at) => `u${at},F\n`).join(''),
+    /at most/,
+  ],
+]
+
+for (const [name, text, expected] of READ) {
+  t.test(`a file with groups: ${name}`, async (t) => {
+    if (expected instanceof RegExp)
+      return t.throws(() => readGroups(text, 'groups'), { code: 'USAGE', message: expected })
+    const groups = readGroups(text, 'groups').map(({ name, members }) => [name, members.join(' ')])
+    return t.same(Object.fromEntries(groups), expected)
+  })
+}
+
+/** An organization of this mode with use by five people, one of them in two networks, and its groups. */
+async function made(t: Test, mode: ClientMode) {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const before = makeOrganization(opened, 'Acme')
+  const organization = mode === 'full' ? before : administration.organizations.set(before, { clients: mode })
+  const sender = new Sender()
+  const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
+  const use = (name: string, more: object) => sender.event(name, clock.nowMs(), more)
+  await acceptor.accept(organization.id, [
+    use('chat.deepseek.com', { user: 'ada', client: '10.2.0.1', bytesSent: 1_200_000_000 }),
+    use('claude.ai', { user: 'ada', client: '10.3.0.1', bytesSent: 5 }),
+    use('claude.ai', { user: 'bob', client: '10.2.0.2', count: 4 }),
+    use('claude.ai', { client: '10.2.0.9' }),
+    use('claude.ai', { user: 'eve', client: '10.3.0.2' }),
+    use('claude.ai', { user: 'fay', client: '10.9.0.2' }),
+  ])
+  runScan(store, registries, organization.id, 'schedule', clock)
+  return { ...opened, administration, organization }
+}
+
+function imported({ store, administration, organization }: Awaited<ReturnType<typeof made>>): void {
+  administration.clientGroups.replace(organization, storedGroups(store, organization, readGroups(FILE, 'groups')))
+}
+
+function shown({ store, clock }: TestStore, organization: Organization): string[] {
+  return store.environment
+    .read(() => groupUse(store, organization, clock.nowMs()))
+    .map((use) => `${use.name} ${use.members} ${use.clients} ${use.platformIds.size} ${use.matches} ${use.bytesSent}`)
+}
+
+t.test('the use of groups, and of the named networks of clients in no group', async (t) => {
+  const site = await made(t, 'full')
+  const { store, clock, administration, organization } = site
+  t.same(shown(site, organization), [])
+  imported(site)
+  administration.clientNames.addNetwork(organization, '10.9.0.0/16', 'Berlin')
+  administration.clientNames.addNetwork(organization, '10.2.0.0/16', 'Hamburg')
+  t.same(shown(site, organization), [
+    'Finance 5 3 2 7 1200000005',
+    'Berlin 1 1 1 1 0',
+    'Board 1 1 1 1 0',
+    'Hamburg 0 0 0 0 0',
+  ])
+  const clientsOf = (group: string): string[] =>
+    store.environment
+      .read(() => clientList(store, organization, loadCatalog().platforms, { group }, clock.nowMs()))
+      .clients.map(({ client }) => client)
+  t.same(clientsOf('Finance'), ['10.2.0.9', 'ada', 'bob'])
+  t.same(clientsOf('Berlin'), ['fay'])
+  t.same(clientsOf('Nobody'), [])
+  const content = store.environment.read(() =>
+    reportContent({ store, registry: new RegistryInForce(store) }, organization, clock.nowMs()),
+  )
+  const document = content.findings === undefined ? '' : reportDocument(content, content.findings)
+  t.match(document, /Groups<.*of at least 5 people.*Finance<.*1\.2.GB/s)
+  t.notMatch(document, /Board|Berlin/, 'a small group says who its people are')
+  const other = makeOrganization(site, 'Globex')
+  t.same(shown(site, other), [])
+  t.match(
+    store.auditLog.ofOrganization(organization.id).map(({ subject }) => subject),
+    ['groups of clients'],
+  )
+})
+
+t.test('with pseudonyms, members are pseudonyms, and small groups are not shown', async (t) => {
+  const site = await made(t, 'pseudonym')
+  const { store, administration, organization } = site
+  imported(site)
+  const members = store.clientGroups.ofOrganization(organization.id).flatMap((group) => group.members)
+  t.equal(members.length, 6)
+  for (const member of members) t.match(member, /^[pu]-/)
+  t.same(shown(site, organization), ['Finance 5 3 2 7 1200000005'])
+  for (const mode of ['full', 'pseudonym', 'off', 'full'] as const) {
+    const changed = administration.organizations.set(organization, { clients: mode })
+    t.same(store.clientGroups.ofOrganization(organization.id), [], `a change to ${mode} erases`)
+    for (const _step of administration.organizations.eraseClients(changed));
+    if (mode !== 'off') imported({ ...site, organization: changed })
+    else t.throws(() => imported({ ...site, organization: changed }), { code: 'CONFLICT', message: /not with "off"/ })
+  }
+  const stale = { mode: 'pseudonym', keyId: organization.clientKeyId ?? '', groups: [] } as const
+  const replace = () => administration.clientGroups.replace(organization, stale)
+  t.throws(replace, { code: 'CONFLICT', message: /import the groups again/ })
+})
+
+t.test('commands import and list groups', async (t) => {
+  const { directory } = await made(t, 'full')
+  const data = ['--data-dir', directory]
+  const file = join(directory, 'groups.csv')
+  writeFileSync(file, FILE)
+  const rows = [
+    { name: 'Finance', kind: 'group', members: 5, clients: 3, platforms: 2, matches: 7, manager: 'grace@acme.example' },
+    { name: 'Board', members: 1, clients: 1, manager: null },
+  ]
+  t.match(await admin('client', 'groups', 'import', file, ...data), rows)
+  t.match(await admin('client', 'groups', 'list', ...data), rows)
+  t.match(await admin('client', 'list', '--group', 'Board', ...data), [{ client: 'eve' }])
+  t.same(await admin('client', 'list', '--group', 'Nobody', ...data), [])
+  writeFileSync(file, 'ada\n')
+  t.match(await runAdmin(['client', 'groups', 'import', file, ...data]), {
+    stderr: /groups\.csv: row 1: expected user/,
+  })
+})
