@@ -159,6 +159,8 @@ export const COMMANDS = {
     { administration, organization },
     { id, item, seen, ...given }: { id: string; item: string; seen: SeenWork } & Partial<SeenWork>,
   ) => administration.assessments.assign(organization, id, item, given, seen),
+  'assessment.comment': ({ administration, organization }, given: { id: string; item: string; text: string }) =>
+    administration.assessments.comment(organization, given.id, given.item, given.text),
   'assessment.submit': ({ administration, organization }, given: { id: string; item: string }) =>
     administration.assessments.review(organization, given.id, given.item, 'submit'),
   'assessment.approve': (

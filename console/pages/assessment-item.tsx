@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { CLAIMS } from '../../engine/assess/discovery-facts.ts'
+import { lawFrom } from '../../engine/assess/law.ts'
 import { answer as answerRule, itemKey, readAnswer } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { linkParts, noteMark, type SeenItem, workOf } from '../../engine/assess/work.ts'
 import type { Answer, AssessmentItem, WORD_ANSWERS, WorkChange } from '../../engine/store/assessments.ts'
-import { profileText } from '../../engine/store/framework.ts'
+import { type LegalDuty, profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
 import { Field, TextArea } from '../design/form.tsx'
 import { NumberedPages } from '../design/pages-links.tsx'
@@ -77,9 +78,10 @@ export function ItemPage(props: ItemPageProps) {
               </button>
             </form>
           )}
+          {mayChange && <CommentForm {...props} />}
           <div id="history" data-part>
             {history.length > 0 && (
-              <Card title="Changes" note={countText(history.length)} bare>
+              <Card title="Changes and comments" note={countText(history.length)} bare>
                 <Table id="changes" label="Changes" columns={changeColumns(nowMs)} rows={history.toReversed()} />
               </Card>
             )}
@@ -94,15 +96,30 @@ export function ItemPage(props: ItemPageProps) {
   )
 }
 
+/** A comment changes neither the answer nor its review, so an approved item has the form as well. */
+function CommentForm({ view, form }: ItemPageProps) {
+  return (
+    <Card title="Comment">
+      <form class="stack" method="post" action={pathOf(view.assessment.id, view)}>
+        <input type="hidden" name="show" value={view.show} />
+        <TextArea name="comment" label="Text" form={form} rows={2} required />
+        <button type="submit">Add the comment</button>
+      </form>
+    </Card>
+  )
+}
+
 function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
   const { view, form, done, isOpen, mayApprove, nowMs } = props
   const { assessment, item, guidance, reasons } = view
   const error = form.errors['']
   const change = changeOf(view)
+  const from = lawFrom(assessment.frameworkId, item.id, nowMs)
   const title = (
     <>
       <span class="mono">{item.id}</span>
       {guidance?.mustPass && <Tag>Must pass</Tag>}
+      {from !== undefined && <Tag>Not in force until {from}</Tag>}
       {change !== undefined && <Tag>{change}</Tag>}
     </>
   )
@@ -130,9 +147,9 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
           <Notice tone="bad" title={error}>
             <p class="small">
               Not saved. Stored now: {answerName(item.answer)}
-              {item.note !== '' && `, “${item.note}”`}.{' '}
-              {isOpen ? 'Save again to replace it with yours.' : `You typed: “${form.values.text('note')}”`}
+              {item.note !== '' && `, “${item.note}”`}. {isOpen && 'Save again to replace it with yours.'}
             </p>
+            {!isOpen && <Typed form={form} />}
           </Notice>
         )}
       </div>
@@ -175,6 +192,24 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
       )}
       <About view={view} isOpen={isOpen} />
     </Card>
+  )
+}
+
+/** What was sent, where the page has no fields that keep it. */
+function Typed({ form }: Pick<ItemPageProps, 'form'>) {
+  const sent = Object.entries(FIELD_NAMES).flatMap(([field, name]) => {
+    const text = form.values.text(`typed-${field}`)
+    return text === '' ? [] : [[name, text] as const]
+  })
+  return (
+    <dl class="settings">
+      {sent.map(([name, text]) => (
+        <div key={name}>
+          <dt>You sent: {name}</dt>
+          <dd class="break">{text}</dd>
+        </div>
+      ))}
+    </dl>
   )
 }
 
@@ -362,6 +397,7 @@ function About({ view: { item, guidance }, isOpen }: { readonly view: ItemView; 
     ['What to show', isOpen ? undefined : guidance?.guidance?.evidence],
     ['If not', item.recommendation],
     ['From', guidance?.references?.join(', ')],
+    ['Law', guidance?.law && <Law law={guidance.law} />],
   ]
   return (
     <dl class="settings">
@@ -376,6 +412,17 @@ function About({ view: { item, guidance }, isOpen }: { readonly view: ItemView; 
       )}
     </dl>
   )
+}
+
+function Law({ law }: { readonly law: readonly LegalDuty[] }) {
+  return law.map(({ reference, appliesFrom, source }) => (
+    <p key={reference}>
+      <a href={source} rel="noreferrer">
+        {reference}
+      </a>{' '}
+      applies from {appliesFrom}
+    </p>
+  ))
 }
 
 /** The items of the category, or those of the assessment that a filter finds. */
@@ -481,6 +528,7 @@ const FIELD_NAMES: Readonly<Record<WorkChange['field'], string>> = {
   due: 'Due date',
   links: 'Number of links',
   review: 'Review',
+  comment: 'Comment',
 }
 
 function changeColumns(nowMs: number): readonly Column<WorkChange>[] {

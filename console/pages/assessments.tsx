@@ -28,6 +28,11 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
   return (
     <>
       <PageHead title="Assessments" about="How far the organization meets each framework">
+        {open.total > 0 && (
+          <a class="button" href="/assessments/items">
+            My items
+          </a>
+        )}
         <a class="button" href="/frameworks">
           Own frameworks
         </a>
@@ -65,7 +70,7 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
                 label="Profile"
                 form={form}
                 maxLength={PROFILE_LENGTH_MAX}
-                hint="Empty for all items. moderate, ig1, required, security, or ids of items."
+                hint="Empty for all items. user, builder, moderate, ig1, required, security, or ids of items."
               />
               {assessed.length > 0 && (
                 <Checks

@@ -1,3 +1,4 @@
+import { lawFrom } from '../../engine/assess/law.ts'
 import { frameworkName } from '../../engine/store/framework.ts'
 import {
   RECOMMENDATION_STATUSES,
@@ -22,6 +23,7 @@ const STATUS_NAMES: Readonly<Record<RecommendationStatus, string>> = {
 export interface RecommendationsProps {
   readonly view: RecommendationsView
   readonly query: URLSearchParams
+  readonly nowMs: number
   readonly mayChange: boolean
   /** The change that was rejected. undefined if none was. */
   readonly refused: RefusedChange | undefined
@@ -41,7 +43,7 @@ export interface RefusedChange {
   readonly message: string
 }
 
-export function Recommendations({ view, query, mayChange, refused, done }: RecommendationsProps) {
+export function Recommendations({ view, query, nowMs, mayChange, refused, done }: RecommendationsProps) {
   const { found, total } = view
   return (
     <>
@@ -74,7 +76,7 @@ export function Recommendations({ view, query, mayChange, refused, done }: Recom
                 <Table
                   id="recommendations"
                   label="Recommendations"
-                  columns={columns(mayChange, query, refused)}
+                  columns={columns(mayChange, query, refused, nowMs)}
                   rows={found.rows}
                 />
               </div>
@@ -180,6 +182,7 @@ export function recommendationColumns(nowMs: number): readonly Column<Recommenda
     textColumn('reason', 'Reason', ({ reason = '' }) => reason),
     textColumn('owner', 'Owner', ({ owner }) => owner),
     textColumn('due', 'Due', ({ dueOn = '' }) => dueOn),
+    textColumn('law', 'Law from', ({ frameworkId, itemId }) => lawFrom(frameworkId, itemId, nowMs) ?? ''),
     timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
     timeColumn('changed', 'Status changed', nowMs, ({ statusChangedAtMs }) => statusChangedAtMs),
   ]
@@ -189,6 +192,7 @@ function columns(
   mayChange: boolean,
   query: URLSearchParams,
   refused: RefusedChange | undefined,
+  nowMs: number,
 ): readonly Column<Recommendation>[] {
   const shown: readonly Column<Recommendation>[] = [
     {
@@ -199,14 +203,17 @@ function columns(
     {
       id: 'title',
       name: 'Recommendation',
-      cell: ({ title, frameworkId, itemId, category }) => (
-        <>
-          {title}
-          <p class="small muted">
-            {frameworkName(frameworkId)} {itemId} · {category}
-          </p>
-        </>
-      ),
+      cell: ({ title, frameworkId, itemId, category }) => {
+        const from = lawFrom(frameworkId, itemId, nowMs)
+        return (
+          <>
+            {title} {from !== undefined && <Tag>Not in force until {from}</Tag>}
+            <p class="small muted">
+              {frameworkName(frameworkId)} {itemId} · {category}
+            </p>
+          </>
+        )
+      },
     },
   ]
   if (mayChange) {

@@ -4,7 +4,7 @@ import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, checkRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
-import { noteMark, REVIEW_STEPS, workOf } from '../../engine/assess/work.ts'
+import { noteMark, openItems, REVIEW_STEPS, workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { Answer as AnswerGiven, AssessmentItem } from '../../engine/store/assessments.ts'
 import { asFrameworkId } from '../../engine/store/framework.ts'
@@ -16,6 +16,7 @@ import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
 import { ComparisonPage, differenceColumns } from '../pages/assessment-comparison.tsx'
 import { ItemPage, pathOf, readMark } from '../pages/assessment-item.tsx'
+import { AssessmentItems } from '../pages/assessment-items.tsx'
 import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
 import { Frameworks } from '../pages/frameworks.tsx'
 import {
@@ -43,6 +44,7 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
     rows: allAssessments,
   }),
   form(PATH, 'assessment.create', create),
+  page(`${PATH}/items`, 'assessment.read', itemsPage),
   page(`${PATH}/:id`, 'assessment.read', (visit, { id }) => assessmentPage(visit, id, '', 200)),
   page(`${PATH}/:id/compare`, 'assessment.read', comparisonPage),
   page(`${PATH}/:id/compare.csv`, 'assessment.read', (visit, { id }) =>
@@ -152,12 +154,16 @@ async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
     if (answered !== undefined) await visit.change('assessment.change', { id, ...answered })
     const assigned = workChange(fields, typed)
     if (assigned !== undefined) await visit.change('assessment.assign', { id, item: view.item.id, ...assigned })
+    const text = fields.text('comment').replace(/\r\n?/g, '\n').trim()
+    if (text !== '') await visit.change('assessment.comment', { id, item: view.item.id, text })
     const step = REVIEW_STEPS.find((each) => each === fields.text('review'))
     if (step === 'submit') await visit.change('assessment.submit', { id, item: view.item.id })
     else if (step !== undefined) await visit.change('assessment.approve', { id, item: view.item.id, step })
     return redirect(pathOf(id, view, view.show, 'saved'))
   } catch (error) {
-    const { state, status } = refusedForm(error, new FormFields([...typed]))
+    const sent = [...typed, ...['answer', 'comment'].map((name) => [name, fields.text(name)] as const)]
+    const shown = sent.map(([name, text]) => [`typed-${name}`, text] as const)
+    const { state, status } = refusedForm(error, new FormFields([...sent, ...shown]))
     return itemPage(visit, given, state, status)
   }
 }
@@ -230,6 +236,21 @@ function listPage(visit: Visit, state: FormState, status: number): Answer {
   const mayCreate = visit.may('assessment.create')
   const content = Assessments({ view, query: request.query, form: state, nowMs, mayCreate })
   return visit.page('Assessments', PATH, content, { status })
+}
+
+function itemsPage(visit: Visit): Answer {
+  const { request, site, organization, identity, nowMs } = visit
+  const { query } = request
+  const all = openItems(site.store, organization.id)
+  const owner = query.get('owner') ?? identity.member.name
+  const owners = new Set([identity.member.name, ...all.map(({ item }) => workOf(item).owner), owner])
+  owners.delete('')
+  const items = paged(
+    all.filter(({ item }) => workOf(item).owner === owner),
+    query,
+  )
+  const content = AssessmentItems({ items, owner, owners: [...owners].sort(), query, nowMs })
+  return visit.page('Items by owner', PATH, content)
 }
 
 function comparison(visit: Visit, id: string): ComparisonView {

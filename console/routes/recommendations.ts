@@ -87,6 +87,7 @@ function recommendationsPage(visit: Visit, query: URLSearchParams, refused?: Ref
   const content = Recommendations({
     view: visit.site.store.environment.read(() => recommendationsView(visit, query)),
     query,
+    nowMs: visit.nowMs,
     mayChange: visit.may('recommendation.status'),
     refused,
     done: query.get('done') ?? '',

@@ -78,6 +78,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'assessment.create': 'Assessment created',
   'assessment.change': 'Assessment answered',
   'assessment.assign': 'Item of an assessment assigned',
+  'assessment.comment': 'Comment on an item of an assessment',
   'assessment.submit': 'Item of an assessment submitted for review',
   'assessment.approve': 'Item of an assessment approved or reopened',
   'assessment.update': 'Assessment updated to the current items',

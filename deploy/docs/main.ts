@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { serviceSettings } from '../../api/config.ts'
 import { collectorSettings } from '../../collector/config.ts'
 import { ACTIONS } from '../../engine/admin/actions.ts'
+import { readDocuments } from '../../engine/assess/tables.ts'
 import { loadTemplates } from '../../engine/assess/templates.ts'
 import { EXPORT_OF, EXPORTS, type ExportKind } from '../../engine/export/rows.ts'
 import { COVERAGE_COUNTERS, HIDDEN_COUNTERS } from '../../engine/kernel/event/coverage-report.ts'
@@ -38,6 +39,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   roles: rolesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
+  documents: documentsTable,
   ...Object.fromEntries(EXPORTS.map((kind) => [`export ${kind}`, () => exportColumns(kind)])),
   'block list formats': blockListFormats,
   'block list reasons': leftOutReasons,
@@ -142,6 +144,11 @@ function frameworksTable(): string {
     ]
   })
   return markdownTable(['Id', 'Framework', 'Categories', 'Items', 'Profiles'], rows)
+}
+
+function documentsTable(): string {
+  const rows = readDocuments().map(({ prefix, name, address }) => [code(prefix), `[${name}](${address})`])
+  return markdownTable(['References', 'Document'], rows)
 }
 
 function exportColumns(kind: ExportKind): string {

@@ -82,6 +82,7 @@ export const ACTIONS = {
   'assessment.create': 'member',
   'assessment.change': 'member',
   'assessment.assign': 'member',
+  'assessment.comment': 'member',
   'assessment.submit': 'member',
   'assessment.approve': 'admin',
   'assessment.update': 'member',

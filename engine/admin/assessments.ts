@@ -2,6 +2,7 @@ import { completeAssessment } from '../assess/complete.ts'
 import { carriedOver, currentItems, updatedItems } from '../assess/items.ts'
 import {
   checkRule,
+  comment as commentRule,
   dueOn as dueOnRule,
   itemKey,
   links as linksRule,
@@ -15,6 +16,7 @@ import {
   assertSeen,
   assertSeenWork,
   checkNotPast,
+  commentedItem,
   editedItem,
   type ItemEdit,
   type ReviewStep,
@@ -29,6 +31,7 @@ import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../
 import { type AnyFrameworkId, frameworkName, profileText } from '../store/framework.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { Action } from './actions.ts'
 import { Changes, checkText } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
 
@@ -169,27 +172,17 @@ export class AssessmentChanges extends Changes {
     note?: string,
     seen?: SeenItem,
   ): Assessment {
-    const { store, clock } = this
-    return this.audited('assessment.change', organization.id, (actor) => {
-      const before = this.find(organization, idOrPrefix)
-      const answers = store.assessments.categories(before)
-      const found = itemIn(answers, item)
+    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem => {
       const edit = { ...(answer === undefined ? {} : { answer }), ...(note === undefined ? {} : { note }) }
       if (seen !== undefined) assertSeen(found, edit, seen)
-      const edited = editedItem(found, edit, actor, clock.nowMs())
+      const edited = editedItem(found, edit, actor, nowMs)
       if (edited.answer === 'not_applicable' && edited.note === '') {
         throw new Fault('USAGE', `${found.id}: give the reason as its evidence if it is not applicable`)
       }
-      const categories = withItem(answers, found, edited)
-      const status = statusAfterAnswer(before.status, categories)
-      const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
-      store.assessments.put(result, categories)
-      const change = about(result)
-      return {
-        ...change,
-        details: { ...change.details, item: found.id, answer: edited.answer, was: found.answer },
-        result,
-      }
+      return edited
+    }
+    return this.#changeItem('assessment.change', organization, idOrPrefix, item, change, (edited, found) => {
+      return { answer: edited.answer, was: found.answer }
     })
   }
 
@@ -211,21 +204,23 @@ export class AssessmentChanges extends Changes {
     checkRule('due date', dueOnRule, given.dueOn)
     checkRule('links', linksRule, given.links)
     checkRule('note', noteRule, given.note)
-    const { store, clock } = this
-    return this.audited('assessment.assign', organization.id, (actor) => {
-      const before = this.find(organization, idOrPrefix)
-      const answers = store.assessments.categories(before)
-      const found = itemIn(answers, item)
+    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem => {
       if (seen !== undefined) assertSeenWork(found, given, seen)
-      if (given.dueOn !== workOf(found).dueOn) checkNotPast(given.dueOn, clock.nowMs())
-      const edited = editedItem(found, given, actor, clock.nowMs())
-      const status = statusAfterAnswer(before.status, answers)
-      const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
-      store.assessments.put(result, withItem(answers, found, edited))
+      if (given.dueOn !== workOf(found).dueOn) checkNotPast(given.dueOn, nowMs)
+      return editedItem(found, given, actor, nowMs)
+    }
+    return this.#changeItem('assessment.assign', organization, idOrPrefix, item, change, (edited) => {
       const { owner, dueOn: due, links } = workOf(edited)
-      const change = about(result)
-      return { ...change, details: { ...change.details, item: found.id, owner, due, links: links.length }, result }
+      return { owner, due, links: links.length }
     })
+  }
+
+  /** @throws Fault NOT_FOUND, CONFLICT at the limit or if the assessment is completed, USAGE, NOT_ALLOWED */
+  comment(organization: Organization, idOrPrefix: string, item: string, text: string): Assessment {
+    checkRule('comment', commentRule, text)
+    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem =>
+      commentedItem(found, text, actor, nowMs)
+    return this.#changeItem('assessment.comment', organization, idOrPrefix, item, change, () => ({}))
   }
 
   /**
@@ -235,16 +230,34 @@ export class AssessmentChanges extends Changes {
    * @throws Fault NOT_FOUND; CONFLICT if the step is not possible now; NOT_ALLOWED
    */
   review(organization: Organization, idOrPrefix: string, item: string, step: ReviewStep): Assessment {
+    const action = step === 'submit' ? 'assessment.submit' : 'assessment.approve'
+    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem =>
+      reviewedItem(found, step, actor, nowMs)
+    return this.#changeItem(action, organization, idOrPrefix, item, change, ({ answer }) => ({ answer, step }))
+  }
+
+  /** Changes one item of an open assessment. @param details for the audit log, of the item after and before */
+  #changeItem(
+    action: Action,
+    organization: Organization,
+    idOrPrefix: string,
+    item: string,
+    change: (found: AssessmentItem, actor: string, nowMs: number) => AssessmentItem,
+    details: (after: AssessmentItem, before: AssessmentItem) => Readonly<Record<string, string | number>>,
+  ): Assessment {
     const { store, clock } = this
-    return this.audited(step === 'submit' ? 'assessment.submit' : 'assessment.approve', organization.id, (actor) => {
+    return this.audited(action, organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
-      const answers = store.assessments.categories(before)
-      const found = itemIn(answers, item)
-      const status = statusAfterAnswer(before.status, answers)
-      const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
-      store.assessments.put(result, withItem(answers, found, reviewedItem(found, step, actor, clock.nowMs())))
-      const change = about(result)
-      return { ...change, details: { ...change.details, item: found.id, answer: found.answer, step }, result }
+      const categories = store.assessments.categories(before)
+      const found = itemIn(categories, item)
+      const nowMs = clock.nowMs()
+      const after = change(found, actor, nowMs)
+      const changed = withItem(categories, found, after)
+      const status = statusAfterAnswer(before.status, changed)
+      const result: Assessment = { ...before, status, updatedAtMs: nowMs }
+      store.assessments.put(result, changed)
+      const entry = about(result)
+      return { ...entry, details: { ...entry.details, item: found.id, ...details(after, found) }, result }
     })
   }
 

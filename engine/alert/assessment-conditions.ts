@@ -1,5 +1,4 @@
-import { itemsOf } from '../assess/states.ts'
-import { isOverdue, workOf } from '../assess/work.ts'
+import { isOverdue, openItems, workOf } from '../assess/work.ts'
 import { isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { type Assessment, frameworkOf } from '../store/assessments.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
@@ -59,16 +58,12 @@ function openRecommendations({ store, organization, threshold }: ConditionInput)
 
 function overdueItems({ store, organization, nowMs }: ConditionInput): Condition[] {
   const today = isoDay(nowMs)
-  return store.assessments.ofOrganization(organization.id).flatMap((assessment) => {
-    if (assessment.status === 'completed') return []
-    const items = itemsOf(store.assessments.categories(assessment))
-    return items
-      .filter((item) => isOverdue(assessment, item, today))
-      .map((item) => {
-        const { owner, dueOn } = workOf(item)
-        return overdue('item', `${assessment.id}/${item.id}`, `${item.id} ${item.title}`, owner, dueOn)
-      })
-  })
+  return openItems(store, organization.id)
+    .filter(({ assessment, item }) => isOverdue(assessment, item, today))
+    .map(({ assessment, item }) => {
+      const { owner, dueOn } = workOf(item)
+      return overdue('item', `${assessment.id}/${item.id}`, `${item.id} ${item.title}`, owner, dueOn)
+    })
 }
 
 function overdueRecommendations({ store, organization, nowMs }: ConditionInput): Condition[] {

@@ -5,6 +5,7 @@ import { profileText } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, type FactsByTopic, type UnsupportedAnswer, unsupportedAnswers } from './discovery-facts.ts'
 import { failedMustPass, RULES } from './grade.ts'
+import { itemChanges } from './items.ts'
 import { pointsOf, scaleOf } from './score.ts'
 import { itemsOf } from './states.ts'
 import { expiredLinks } from './work.ts'
@@ -29,6 +30,8 @@ export interface ScoreBasis {
   readonly met: string | undefined
   /** The rules have changed since its completion, so they do not explain its score. */
   readonly hasEarlierRules: boolean
+  /** Items of its framework that are new or ask another question since its completion. */
+  readonly newerItems: number
   readonly caveats: readonly Caveat[]
 }
 
@@ -70,7 +73,7 @@ export function basisOf(
   facts: FactsByTopic,
   atMs: number,
 ): ScoreBasis {
-  const { frameworkId, profile, result } = assessment
+  const { frameworkId, profile, result, status, template } = assessment
   const hasEarlierRules = result !== null && result.rules !== RULES
   const items = itemsOf(categories)
   const notApplicable = items.filter(({ answer }) => answer === 'not_applicable')
@@ -89,6 +92,10 @@ export function basisOf(
         ? `${points.filter((value) => value === 100).length} of ${points.length} met`
         : undefined,
     hasEarlierRules,
+    newerItems:
+      status === 'completed' && template !== undefined
+        ? itemChanges(assessment, categories).filter(({ kind }) => kind !== 'removed').length
+        : 0,
     caveats: [
       ...(hasEarlierRules ? [] : failedMustPass(frameworkId, categories)).map(
         ({ id: itemId, title, answer }): Caveat => {
@@ -112,7 +119,7 @@ export function basisOf(
 
 /** The basis in a line. */
 export function basisText(basis: ScoreBasis): string {
-  const { profile, notApplicablePercent, unsupported, expired, met, hasEarlierRules, caveats } = basis
+  const { profile, notApplicablePercent, unsupported, expired, met, hasEarlierRules, newerItems, caveats } = basis
   const failed = caveats.filter(({ kind }) => kind === 'must pass').map(({ itemId }) => itemId)
   return [
     profile,
@@ -122,5 +129,6 @@ export function basisText(basis: ScoreBasis): string {
     ...(expired.length === 0 ? [] : [`${expired.length} with expired evidence`]),
     ...(failed.length === 0 ? [] : [`must pass: ${failed.join(', ')}`]),
     ...(hasEarlierRules ? ['completed under earlier rules'] : []),
+    ...(newerItems === 0 ? [] : [`completed before ${newerItems} newer ${newerItems === 1 ? 'item' : 'items'}`]),
   ].join(', ')
 }

@@ -15,7 +15,7 @@ import { withWeights } from './profiles.ts'
 import { ratingOf } from './rating.ts'
 import { closer, inverse, type Relation } from './relation.ts'
 import { categoriesOf, line, type Problem, priority, problemsAcross, problemsOf } from './rules.ts'
-import { readIdentifiers, readMappings } from './tables.ts'
+import { readIdentifiers, readLaw, readMappings } from './tables.ts'
 import { type BuiltFrameworks, FRAMEWORKS_FILE } from './templates.ts'
 
 /**
@@ -37,11 +37,21 @@ const builtInItem = writtenItem
     priority: priority.optional(),
   })
   .strict()
-const file = z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), builtInItem) })
+const file = z.strictObject({
+  categories: categoriesOf(
+    z.strictObject({
+      name: line,
+      /** Of its items that have none of their own. */
+      baselines: builtInItem.shape.baselines,
+    }),
+    builtInItem,
+  ),
+})
 
 type WrittenItem = z.infer<typeof builtInItem>
 export interface WrittenCategory {
   readonly name: string
+  readonly baselines?: readonly string[] | undefined
   readonly items: readonly WrittenItem[]
 }
 
@@ -74,12 +84,14 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
     [...readIdentifiers()].map(([id, all]) => [id, new Map(all.map((each) => [each.id, each.baselines]))]),
   )
   const publishedOf = (framework: FrameworkId, id: string) => published.get(framework)?.get(id)
-  const rated = (item: WrittenItem): FrameworkItem => {
+  const duties = readLaw()
+  const rated = (item: WrittenItem, ofCategory: readonly string[] | undefined): FrameworkItem => {
     const { id, title, question, yes, partial, no, evidence, references, recommendation } = item
     const topic = item.decided_by ?? item.supported_by
-    const baselines = item.baselines ?? publishedOf(frameworkId, id)
+    const baselines = item.baselines ?? ofCategory ?? publishedOf(frameworkId, id)
     const mustPass = item.must_pass ?? false
     const sources = new Set((references ?? []).map(sourceOf))
+    const law = (references ?? []).flatMap((reference) => duties.get(reference) ?? [])
     return {
       id,
       title,
@@ -88,6 +100,7 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
       guidance: { yes, partial, no, evidence },
       ...(baselines === undefined || baselines.length === 0 ? {} : { baselines }),
       ...(references === undefined ? {} : { references }),
+      ...(law.length === 0 ? {} : { law }),
       ...(topic === undefined ? {} : { discovery: { topic, decides: item.decided_by !== undefined } }),
       ...(mustPass ? { mustPass: true as const } : {}),
       ...ratingOf(
@@ -98,7 +111,9 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
       ),
     }
   }
-  const categories = withWeights(written.map(({ name, items }) => ({ name, items: items.map(rated) })))
+  const categories = withWeights(
+    written.map(({ name, baselines, items }) => ({ name, items: items.map((item) => rated(item, baselines)) })),
+  )
   return { version: versionOf(categories), categories }
 }
 

@@ -10,7 +10,8 @@ export type Grade = (typeof GRADES)[number]
 
 /**
  * Numbers the rules of results: the scale of each framework, the must-pass items and what they do.
- * Increase it when one of them changes, because completed assessments keep their results.
+ * Increase it when one of them changes, because completed assessments keep their results. A new item
+ * changes no rule: completed assessments lack it.
  */
 export const RULES = 1
 

@@ -71,6 +71,12 @@ export const note = z.custom<string>(
   `expected text of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes without surrounding blanks`,
 )
 
+const COMMENT_BYTES_MAX = 1000
+export const comment = z.custom<string>(
+  (value) => note.safeParse(value).success && value !== '' && Buffer.byteLength(String(value)) <= COMMENT_BYTES_MAX,
+  `expected text of 1 to ${COMMENT_BYTES_MAX} bytes without surrounding blanks`,
+)
+
 const OWNER_BYTES_MAX = 255
 const LINKS_MAX = 5
 const LINK_BYTES_MAX = 255

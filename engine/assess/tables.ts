@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
+import { FRAMEWORK_IDS, type FrameworkId, type LegalDuty } from '../store/framework.ts'
 import { isRelation, type Relation } from './relation.ts'
 
 /*
@@ -9,6 +9,9 @@ import { isRelation, type Relation } from './relation.ts'
  *   identifiers.tsv  framework, identifier, baselines of the identifier
  *   mappings.tsv     framework, identifier, other framework, how the identifier relates to those of
  *                    the last column (relation.ts), identifiers there
+ *   law.tsv          reference to a law, day from which the duty applies, address of the law that
+ *                    sets the day
+ *   documents.tsv    beginning of references of AI Security, document, its address
  */
 export const TABLES_DIR = new URL('../../../engine/assess/frameworks/tables/', import.meta.url)
 
@@ -41,6 +44,25 @@ export function readMappings(): readonly Mapping[] {
     if (!isRelation(relation)) throw new Error(`mappings.tsv: ${from} ${id}: no relation ${relation}`)
     return { from: from as FrameworkId, id, to: to as FrameworkId, relation, ids: listOf(ids) }
   })
+}
+
+/** The legal duties, by reference. */
+export function readLaw(): ReadonlyMap<string, LegalDuty> {
+  return new Map(
+    rowsOf('law.tsv').map(([reference = '', appliesFrom = '', source = '']) => [
+      reference,
+      { reference, appliesFrom, source },
+    ]),
+  )
+}
+
+/** The documents that AI Security refers to. */
+export function readDocuments(): readonly {
+  readonly prefix: string
+  readonly name: string
+  readonly address: string
+}[] {
+  return rowsOf('documents.tsv').map(([prefix = '', name = '', address = '']) => ({ prefix, name, address }))
 }
 
 function rowsOf(name: string): string[][] {

@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto'
 import { isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Answer, Assessment, AssessmentItem, ItemReview, ItemWork, WorkChange } from '../store/assessments.ts'
+import type { Store } from '../store/store.ts'
 import { pointsOf } from './score.ts'
 
 /** Kept changes of one item. Beyond them, the oldest are removed; the audit log has all. */
 export const ITEM_CHANGES_MAX = 20
+/** Comments on one item. Beyond them, a comment is rejected, because nothing else has its text. */
+export const ITEM_COMMENTS_MAX = 50
 
 /** Characters of a note that its change keeps, so that 20 changes stay small. */
 const NOTE_KEPT_CHARACTERS = 500
@@ -45,6 +48,32 @@ export function importedWork({
 export function checkNotPast(dueOn: string | undefined, nowMs: number): void {
   if (dueOn === undefined || dueOn === '' || dueOn >= isoDay(nowMs)) return
   throw new Fault('USAGE', `due date: ${dueOn} is in the past`)
+}
+
+/** An item of an assessment in progress. */
+export interface OpenItem {
+  readonly assessment: Assessment
+  readonly item: AssessmentItem
+  /** The places of its category, and of the item in it. */
+  readonly at: number
+  readonly place: number
+}
+
+/** The items of all assessments in progress, those that are due first. */
+export function openItems({ assessments }: Store, organizationId: string): OpenItem[] {
+  return assessments
+    .ofOrganization(organizationId)
+    .filter(({ status }) => status !== 'completed')
+    .flatMap((assessment) =>
+      assessments
+        .categories(assessment)
+        .flatMap(({ items }, at) => items.map((item, place) => ({ assessment, item, at, place }))),
+    )
+    .sort((a, b) => (dueOrder(a) < dueOrder(b) ? -1 : dueOrder(a) > dueOrder(b) ? 1 : 0))
+}
+
+function dueOrder({ assessment, item }: OpenItem): string {
+  return `${workOf(item).dueOn || 'z'} ${assessment.id}`
 }
 
 /** Whether an item of an open assessment is past its due date, and not met. */
@@ -103,7 +132,7 @@ export function reviewedItem(item: AssessmentItem, step: ReviewStep, by: string,
   if (refused !== undefined) throw new Fault('CONFLICT', `${item.id}: ${refused}`)
   const state = step === 'submit' ? 'submitted' : step === 'approve' ? 'approved' : undefined
   const change: WorkChange = { atMs, by, field: 'review', to: state ?? 'reopened' }
-  const history = [...before.history, change].slice(-ITEM_CHANGES_MAX)
+  const history = withChanges(before, [change])
   return { ...item, work: { ...work, ...(state === undefined ? {} : { review: { state, by, atMs } }), history } }
 }
 
@@ -141,10 +170,26 @@ export function editedItem(item: AssessmentItem, edit: ItemEdit, by: string, atM
   if (review?.state === 'approved') {
     throw new Fault('CONFLICT', `${item.id}: ${review.by} has approved it. Reopen it before you change it`)
   }
-  const history = [...before.history, ...changes].slice(-ITEM_CHANGES_MAX)
+  const history = withChanges(before, changes)
   // A reviewer has to see what changed.
   const isKept = review !== undefined && changes.every(({ field }) => field === 'owner' || field === 'due')
   return { ...item, answer, note, work: { owner, dueOn, links, ...(isKept ? { review } : {}), history } }
+}
+
+/** The history with more changes. Comments stay. */
+function withChanges({ history }: ItemWork, changes: readonly WorkChange[]): readonly WorkChange[] {
+  const all = [...history, ...changes]
+  let excess = all.filter(({ field }) => field !== 'comment').length - ITEM_CHANGES_MAX
+  return all.filter(({ field }) => field === 'comment' || excess-- <= 0)
+}
+
+/** The item with one more comment, also if it is approved. @throws Fault CONFLICT at the limit */
+export function commentedItem(item: AssessmentItem, text: string, by: string, atMs: number): AssessmentItem {
+  const work = workOf(item)
+  if (work.history.filter(({ field }) => field === 'comment').length >= ITEM_COMMENTS_MAX) {
+    throw new Fault('CONFLICT', `${item.id}: it has ${ITEM_COMMENTS_MAX} comments already`)
+  }
+  return { ...item, work: { ...work, history: [...work.history, { atMs, by, field: 'comment', to: text }] } }
 }
 
 /** The answer and the note of an item that a person saw before changing them. */

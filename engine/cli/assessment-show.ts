@@ -2,6 +2,7 @@ import { basesOf, basisText, type Caveat, type ScoreBasis } from '../assess/basi
 import type { UnsupportedAnswer } from '../assess/discovery-facts.ts'
 import { resultOf } from '../assess/grade.ts'
 import { type ItemCounts, type itemChanges, newerItems } from '../assess/items.ts'
+import { lawFrom, lawText } from '../assess/law.ts'
 import { scaleOf, scoreOf } from '../assess/score.ts'
 import { itemsOf, unansweredOf } from '../assess/states.ts'
 import { guidanceOf, templateOf } from '../assess/templates.ts'
@@ -98,6 +99,7 @@ export function items(
   assessment: Assessment,
   categories: readonly AssessmentCategory[],
   template: Template | undefined,
+  nowMs: number,
 ): Shown {
   const columns = [
     ['Item', 'item_id'],
@@ -108,10 +110,11 @@ export function items(
     ['Note', 'note', { hide: 4, wrap: true }],
     ['Owner', 'owner', { hide: 6, wrap: true }],
     ['Due', 'due_on', { hide: 5 }],
+    ['Law from', 'law_from', { hide: 7 }],
     ['Check', 'title', { wrap: true }],
   ] as const
   const rows = categories.flatMap((category) =>
-    category.items.map((item) => ({ category: category.name, ...oneItem(assessment, item, template).rows[0] })),
+    category.items.map((item) => ({ category: category.name, ...oneItem(assessment, item, template, nowMs).rows[0] })),
   )
   return { columns, rows }
 }
@@ -123,7 +126,12 @@ function historyText(value: unknown): string {
 }
 
 /** One item with the texts that help to answer it. */
-export function oneItem({ frameworkId }: Assessment, item: AssessmentItem, template: Template | undefined): Shown {
+export function oneItem(
+  { frameworkId }: Assessment,
+  item: AssessmentItem,
+  template: Template | undefined,
+  nowMs: number,
+): Shown {
   const asked = guidanceOf(frameworkId, item, template)
   const { owner, dueOn, links, review, history } = workOf(item)
   return table<AssessmentItem>([
@@ -137,6 +145,19 @@ export function oneItem({ frameworkId }: Assessment, item: AssessmentItem, templ
     ['Recommendation', 'recommendation', { wrap: true }],
     ['Profiles', 'baselines', { wrap: true, of: () => asked?.baselines ?? [] }],
     ['References', 'references', { wrap: true, of: () => asked?.references ?? [] }],
+    [
+      'Law',
+      'law',
+      {
+        wrap: true,
+        text: () => lawText(asked?.law),
+        of: () =>
+          (asked?.law ?? []).map(({ reference, appliesFrom, source }) => {
+            return { reference, applies_from: appliesFrom, source }
+          }),
+      },
+    ],
+    ['Not in force until', 'law_from', { of: ({ id }) => lawFrom(frameworkId, id, nowMs) ?? null }],
     ['Weight', 'weight'],
     ['Priority', 'priority'],
     ['Answer', 'answer'],

@@ -16,8 +16,8 @@ import {
   suggestionsFor,
 } from '../assess/suggestions.ts'
 import { loadTemplates, templateOf } from '../assess/templates.ts'
-import { REVIEW_STEPS, reviewText, workOf } from '../assess/work.ts'
-import { DAY_MS } from '../kernel/process/clock.ts'
+import { isOverdue, type OpenItem, openItems, REVIEW_STEPS, reviewText, workOf } from '../assess/work.ts'
+import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { oneOf } from '../kernel/process/settings.ts'
 import type { Shown } from '../kernel/process/table.ts'
@@ -216,12 +216,13 @@ export const commands: Commands = {
     },
     run(context, { id, items: showsItems, item, changes: showsChanges }) {
       const { store, administration, organization, output } = context
+      const nowMs = context.clock.nowMs()
       const found = administration.assessments.find(organization, id)
       const categories = store.assessments.categories(found)
       const template = templateOf(store, found.organizationId, found.frameworkId)
-      if (showsItems) return items(found, categories, template)
+      if (showsItems) return items(found, categories, template, nowMs)
       if (showsChanges) return changes(itemChanges(found, categories, template))
-      if (item !== undefined) return oneItem(found, itemIn(categories, item), template)
+      if (item !== undefined) return oneItem(found, itemIn(categories, item), template, nowMs)
       const about = progress(context, found)
       const scores = categoryScores(found.frameworkId, categories)
       const [known] = rated(context, [found])
@@ -269,6 +270,39 @@ export const commands: Commands = {
       const given = defined({ owner, dueOn, links: link?.filter((each) => each !== '') })
       const changed = administration.assessments.assign(organization, id, item, given)
       return work([itemIn(store.assessments.categories(changed), item)])
+    },
+  }),
+  comment: change('Add a comment to an item of an assessment', {
+    params: {
+      id: ASSESSMENT,
+      item: ITEM,
+      text: argument('<text>', 'Text of the comment'),
+    },
+    run(context, { id, item, text }) {
+      const { store, administration, organization, clock } = context
+      const changed = administration.assessments.comment(organization, id, item, text)
+      const template = templateOf(store, organization.id, changed.frameworkId)
+      return oneItem(changed, itemIn(store.assessments.categories(changed), item), template, clock.nowMs())
+    },
+  }),
+  items: query('List the items of all assessments in progress, those that are due first', {
+    params: {
+      owner: option('--owner <name>', "Show only those of this owner; '' for those without one"),
+    },
+    run({ store, organization, clock }, { owner }) {
+      const today = isoDay(clock.nowMs())
+      const all = store.environment.read(() => openItems(store, organization.id))
+      const found = all.filter(({ item }) => owner === undefined || workOf(item).owner === owner)
+      return table<OpenItem>([
+        ['Assessment', 'assessment_id', { of: ({ assessment }) => assessment.id }],
+        [null, 'framework_id', { of: ({ assessment }) => assessment.frameworkId }],
+        ['Item', 'item_id', { of: ({ item }) => item.id }],
+        ['Check', 'title', { hide: 1, wrap: true, of: ({ item }) => item.title }],
+        ['Answer', 'answer', { of: ({ item }) => item.answer }],
+        ['Owner', 'owner', { hide: 2, of: ({ item }) => workOf(item).owner }],
+        ['Due', 'due_on', { of: ({ item }) => workOf(item).dueOn }],
+        ['Overdue', 'overdue', { of: ({ assessment, item }) => isOverdue(assessment, item, today) }],
+      ])(found)
     },
   }),
   review: change('Send the answer to an item for review, approve it, or reopen it', {

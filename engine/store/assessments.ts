@@ -21,12 +21,12 @@ export interface DiscoveryFacts {
   readonly atMs: number
 }
 
-/** A change of an item. */
+/** A change of an item, or a comment on it. */
 export interface WorkChange {
   readonly atMs: number
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
   readonly by: string
-  readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links' | 'review'
+  readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links' | 'review' | 'comment'
   /** The new value; of links, their number, of a note its beginning, of a review its state. */
   readonly to: string
 }

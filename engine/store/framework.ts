@@ -37,7 +37,7 @@ export function frameworkName(id: AnyFrameworkId): string {
 
 /** The profiles of each framework: a part of its items, by the name in `baselines` of an item. */
 export const PROFILES = {
-  'ai-security': [],
+  'ai-security': ['user', 'builder', 'high-risk-deployer'],
   'cis-v8': ['ig1', 'ig2', 'ig3'],
   'nist-800-53': ['low', 'moderate', 'high'],
   'nist-csf-2': [],
@@ -91,6 +91,15 @@ export interface ItemDiscovery {
   readonly decides: boolean
 }
 
+/** A legal duty among the references of an item. */
+export interface LegalDuty {
+  readonly reference: string
+  /** The day from which it applies, such as `2027-12-02`. */
+  readonly appliesFrom: string
+  /** The address of the law that sets this day. */
+  readonly source: string
+}
+
 /** One control of a built-in framework. */
 export interface FrameworkItem extends TemplateItem {
   /** Absent until the framework's texts are written. */
@@ -99,6 +108,8 @@ export interface FrameworkItem extends TemplateItem {
   readonly baselines?: readonly string[]
   /** Identifiers of other standards, if the item's id is not one of a standard itself. */
   readonly references?: readonly string[]
+  /** Absent if none of the references is a law. */
+  readonly law?: readonly LegalDuty[]
   /** If its answer is no, the grade is D at best. */
   readonly mustPass?: true
   /** Absent if discovery shows nothing about it. */

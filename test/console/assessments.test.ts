@@ -497,11 +497,90 @@ t.test('an answer is submitted by one person and approved by another, and then l
   t.equal((await bob.post(path, { review: 'approve' })).status, 303)
   const locked = (await ada.get(path)).text
   t.match(locked, /approved<.*by member bob.*Answer: Yes/s)
-  t.notMatch(locked, /<textarea|name="answer"|Reopen/)
-  t.match(await ada.post(path, { answer: 'no' }), { status: 409, text: /member bob has approved it/ })
+  t.notMatch(locked, /<textarea[^>]*name="note"|name="answer"|Reopen/)
+  const late = {
+    ...typed,
+    answer: 'no',
+    note: 'a long text',
+    owner: 'Ada',
+    due: '2027-01-31',
+    links: 'https://a.example/2',
+  }
+  const { status, text } = await ada.post(path, late)
+  t.equal(status, 409)
+  t.match(text, /member bob has approved it/)
+  for (const sent of [
+    'Answer</dt><dd class="break">no<',
+    '>a long text<',
+    '>Ada<',
+    '>2027-01-31<',
+    '>https://a.example/2<',
+  ]) {
+    t.match(text, sent, 'what was sent is on the page')
+  }
+  t.equal((await ada.post(path, { comment: ' See ticket 7 ' })).status, 303)
+  t.match((await bob.get(path)).text, /Comment<\/td><td>See ticket 7<\/td>.*member ada.*approved</s)
+  const long = 'x'.repeat(1001)
+  t.match(await ada.post(path, { comment: long }), {
+    status: 400,
+    text: new RegExp(`1 to 1000 bytes.*>${long}</textarea>`, 's'),
+  })
   t.match((await bob.get(path)).text, /Reopen the item/)
   await bob.post(path, { review: 'reopen' })
   t.match((await ada.get(path)).text, /<textarea[^>]*name="note"/)
+})
+
+t.test('a member sees the own items of all assessments in progress', async (t) => {
+  const site = await serveConsole(t)
+  const { organization, clock } = site
+  const { assessments } = new Administration(site.store, clock)
+  const [first, second, done] = (['cis-v8', 'soc-2', 'hipaa'] as const).map((framework) =>
+    assessments.import(organization, content(framework, { '1.1': 'no', '1.2': 'no' })),
+  )
+  for (const made of [first, second, done]) assessments.assign(organization, String(made?.id), '1.2', { owner: 'ada' })
+  assessments.assign(organization, String(first?.id), '1.1', { owner: 'bob' })
+  assessments.assign(organization, String(second?.id), '1.2', { dueOn: '2026-11-20' })
+  assessments.complete(organization, String(done?.id))
+  clock.add(86_400_000)
+  const ada = site.signIn('ada', 'member')
+  t.match((await ada.get('/assessments')).text, 'href="/assessments/items"')
+  const { text } = await ada.get('/assessments/items')
+  const links = [...text.matchAll(/href="\/assessments\/([^/"]+)\/categories\/0\/items\/1"/g)].map(([, id]) => id)
+  t.same(links, [second?.id, first?.id], 'due first, and without the completed one')
+  t.match(text, /2026-11-20 <span class="tag warn">Overdue/)
+  t.match((await ada.get('/assessments/items?owner=bob')).text, /1 item<.*categories\/0\/items\/0/s)
+  t.match((await ada.get('/assessments/items?owner=nobody')).text, /No item of an assessment in progress/)
+  const foreign = site.signIn('ada', 'owner', makeOrganization(site, 'Globex'))
+  t.match((await foreign.get('/assessments/items')).text, /No item of an assessment in progress/)
+})
+
+t.test('an item and its recommendation are marked until the law applies', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  // The report needs a scan.
+  runScan(store, registries, organization.id, 'administrator', clock)
+  const { assessments } = new Administration(store, clock)
+  const made = assessments.create(organization, 'ai-security', 'Autumn', ['PEO-5', 'PRV-1'])
+  const admin = site.signIn('a', 'admin')
+  const path = `/assessments/${made.id}/categories`
+  const { text } = await admin.get(`${path}/0/items/0`)
+  t.match(text, /Not in force until 2027-12-02/)
+  t.match(
+    text,
+    /href="https:\/\/eur-lex[^"]+2026\/1744\/oj"[^>]*>\s*AIACT Art. 26\(2\)\s*<\/a> applies from 2027-12-02/,
+  )
+  const inForce = (await admin.get(`${path}/1/items/0`)).text
+  t.match(inForce, /AIACT Art. 50\(1\)\s*<\/a> applies from 2026-08-02/)
+  t.notMatch(inForce, /Not in force/)
+  for (const item of ['PEO-5', 'PRV-1']) assessments.answer(organization, made.id, item, 'no')
+  assessments.complete(organization, made.id)
+  const list = (await admin.get('/recommendations')).text
+  t.equal(list.split('Not in force until').length, 2)
+  t.match((await admin.get('/report')).text, /law from 2027-12-02/)
+  const rows = parse((await admin.get('/recommendations.csv')).text, { columns: true })
+  t.match(rows, [{ 'Law from': '2027-12-02' }, { 'Law from': '' }])
+  clock.add(Date.parse('2027-12-02') - clock.nowMs())
+  t.notMatch((await site.signIn('b', 'admin').get('/recommendations')).text, /Not in force until/)
 })
 
 t.test('several recommendations get a status at once, and need a reason to be dismissed', async (t) => {

@@ -140,6 +140,7 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'assessment.create': { framework: 'hipaa', title: 'one', profile: undefined, from: undefined },
   'assessment.change': { id: 'none', item: 'none', answer: 'yes', note: '' },
   'assessment.update': { id: 'none' },
+  'assessment.comment': { id: 'none', item: 'none', text: 'one' },
   'assessment.submit': { id: 'none', item: 'none' },
   'assessment.approve': { id: 'none', item: 'none', step: 'approve' },
   'assessment.complete': { id: 'none' },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import { lawFrom } from '../../assess/law.ts'
 import { GROUP_PEOPLE_MIN } from '../../limits.ts'
 import { frameworkName } from '../../store/framework.ts'
 import type { ReportContent, ReportedFindings } from './content.ts'
@@ -235,7 +236,7 @@ function Coverage({ content }: Pick<ArticleProps, 'content'>) {
 }
 
 function Recommendations({ content }: Pick<ArticleProps, 'content'>) {
-  const { recommendations, openRecommendations, openWithoutOwner, completedRecommendations } = content
+  const { recommendations, openRecommendations, openWithoutOwner, completedRecommendations, nowMs } = content
   const completed = `${countText(completedRecommendations)} completed`
   if (openRecommendations === 0) {
     return (
@@ -249,12 +250,15 @@ function Recommendations({ content }: Pick<ArticleProps, 'content'>) {
     <Part title="Recommendations" note={note}>
       <Rows
         heads={['Priority', 'Recommendation', 'Framework', 'Owner']}
-        rows={recommendations.map(({ priority, title, frameworkId, itemId, owner }) => [
-          String(priority),
-          title,
-          `${frameworkName(frameworkId)} ${itemId}`,
-          owner === '' ? 'nobody' : owner,
-        ])}
+        rows={recommendations.map(({ priority, title, frameworkId, itemId, owner }) => {
+          const from = lawFrom(frameworkId, itemId, nowMs)
+          return [
+            String(priority),
+            from === undefined ? title : `${title} (law from ${from})`,
+            `${frameworkName(frameworkId)} ${itemId}`,
+            owner === '' ? 'nobody' : owner,
+          ]
+        })}
       />
     </Part>
   )

@@ -62,6 +62,13 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
   const second = await create()
   await admin('assessment', 'answer', second, 'INV-3', 'partial', ...acme)
   await admin('assessment', 'assign', second, 'INV-3', '--owner', 'ada', '--due', '2099-01-15', ...acme)
+  t.match(await admin('assessment', 'comment', second, 'INV-3', 'See ticket 7', ...acme), [
+    { item_id: 'INV-3', changes: [{}, {}, {}, { field: 'comment', to: 'See ticket 7' }] },
+  ])
+  t.match(await admin('assessment', 'items', '--owner', 'ada', ...acme), [
+    { assessment_id: second, item_id: 'INV-3', answer: 'partial', due_on: '2099-01-15', overdue: false },
+  ])
+  t.same(await admin('assessment', 'items', '--owner', 'grace', ...acme), [], 'that assessment is completed')
   await admin('assessment', 'complete', second, ...acme)
   t.match(await admin('assessment', 'compare', first, second, ...acme), [
     { item_id: 'INV-3', before: 'yes', after: 'partial', effect: -50 },
@@ -74,6 +81,11 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
   t.match(await admin('recommendation', 'assign', id, 'ada', '--due', '2099-02-01', ...acme), [
     { due_on: '2099-02-01' },
   ])
+  const [law] = await admin('assessment', 'create', '--framework', 'ai-security', '--profile', 'PEO-5', ...acme)
+  const asked = ['assessment', 'show', String(law?.['id']), ...acme]
+  const duty = { reference: 'AIACT Art. 26(2)', applies_from: '2027-12-02' }
+  t.match(await admin(...asked, '--item', 'PEO-5'), [{ law: [duty], law_from: '2027-12-02' }])
+  t.match(await admin(...asked, '--items'), [{ item_id: 'PEO-5', law: [duty] }])
   const [other] = await admin('assessment', 'create', '--framework', 'hipaa', ...acme)
   const mixed = ['assessment', 'compare', first, String(other?.['id']), ...acme]
   t.match(await runAdmin(mixed), { status: 5, stderr: /the first is of ai-security, the second of hipaa/ })

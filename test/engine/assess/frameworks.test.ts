@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { buildFrameworks, FRAMEWORKS_DIR, readWritten, sourceOf } from '../../../engine/assess/build.ts'
 import { currentItems } from '../../../engine/assess/items.ts'
+import { lawFrom, lawText } from '../../../engine/assess/law.ts'
 import { inProfile } from '../../../engine/assess/profiles.ts'
 import { byUrgency } from '../../../engine/assess/publish.ts'
 import { recommendationsAfter } from '../../../engine/assess/recommendation.ts'
-import { readIdentifiers, readMappings } from '../../../engine/assess/tables.ts'
+import { readDocuments, readIdentifiers, readLaw, readMappings } from '../../../engine/assess/tables.ts'
 import { loadFrameworks } from '../../../engine/assess/templates.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES } from '../../../engine/store/framework.ts'
 import { draft } from '../../support/assessments.ts'
@@ -34,7 +35,7 @@ t.test('the built frameworks match the files', async (t) => {
 
 /** The numbers that the publishers state. */
 const IDENTIFIER_COUNTS: Readonly<Record<FrameworkId, number>> = {
-  'ai-security': 150,
+  'ai-security': 245,
   'cis-v8': 153,
   'nist-800-53': 370,
   'nist-csf-2': 106,
@@ -57,6 +58,48 @@ for (const id of FRAMEWORK_IDS) {
     for (const item of items) t.same(item.baselines ?? [], baselines.get(item.id), item.id)
   })
 }
+
+t.test('AI Security covers the OWASP Top 10 of agents, and each reference has a document', async (t) => {
+  const named = new Set(itemsOf('ai-security').flatMap(({ references = [] }) => references))
+  for (let risk = 1; risk <= 10; risk++) {
+    const id = `OWASP ASI${String(risk).padStart(2, '0')}`
+    t.ok(named.has(id), id)
+  }
+  const documents = readDocuments()
+  for (const { prefix, address } of documents) {
+    t.ok(URL.canParse(address), address)
+    t.ok(
+      [...named].some((reference) => reference.startsWith(prefix)),
+      `${prefix} is used`,
+    )
+  }
+  t.same(
+    [...named].filter((reference) => documents.filter(({ prefix }) => reference.startsWith(prefix)).length !== 1),
+    [],
+  )
+})
+
+t.test('each legal duty has the day from which it applies, and an item is marked until its first day', async (t) => {
+  const law = readLaw()
+  const named = itemsOf('ai-security').flatMap(({ references = [] }) => references)
+  t.same([...new Set(named.filter((reference) => sourceOf(reference) === 'AIACT'))].sort(), [...law.keys()].sort())
+  for (const { appliesFrom, source } of law.values()) {
+    t.match(appliesFrom, /^20\d\d-\d\d-\d\d$/)
+    t.match(source, /^https:\/\/eur-lex\.europa\.eu\/eli\/reg\/20\d\d\/\d+\/oj$/)
+  }
+  const later = (id: string, day: string) => lawFrom('ai-security', id, Date.parse(day))
+  // Digital Omnibus: new prohibitions in December 2026, high-risk systems of Annex III in December 2027.
+  t.equal(later('PRO-7', '2026-12-01'), '2026-12-02')
+  t.equal(later('PRO-7', '2026-12-02'), undefined)
+  t.equal(later('PEO-5', '2026-12-02'), '2027-12-02')
+  t.equal(later('PRV-1', '2026-12-02'), undefined)
+  t.equal(later('PRO-6', '2026-12-02'), undefined, 'one of its duties applies')
+  t.equal(later('AGT-1', '2020-01-01'), undefined, 'no duty')
+  t.equal(
+    lawText(itemsOf('ai-security').find(({ id }) => id === 'PRO-6')?.law),
+    'AIACT Art. 5(1)(h) from 2025-02-02, AIACT Art. 26(10) from 2027-12-02',
+  )
+})
 
 t.test('every mapping is between published identifiers, and both items have it', async (t) => {
   const known = new Set([...identifiers].flatMap(([framework, all]) => all.map(({ id }) => `${framework} ${id}`)))
@@ -183,6 +226,15 @@ t.test('profiles have as many items as published', async (t) => {
       `${id}: each profile has items`,
     )
   }
+  const inAny = itemsOf('ai-security').map(({ baselines = [] }) => baselines)
+  t.notOk(
+    inAny.some((each) => each.length === 0),
+    'each item of AI Security is in a profile',
+  )
+  t.notOk(
+    inAny.some((each) => each.includes('user') && !each.includes('high-risk-deployer')),
+    'a deployer of high-risk systems is a user',
+  )
   const soc2 = templates['soc-2'].categories
   t.same(
     inProfile('soc-2', soc2, ['confidentiality', 'cc1.1']).flatMap(({ items }) => items.map(({ id }) => id)),

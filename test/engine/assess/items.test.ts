@@ -1,10 +1,11 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { basesOf, basisText } from '../../../engine/assess/basis.ts'
 import { currentItems, itemChanges, newerItems } from '../../../engine/assess/items.ts'
 import { itemsOf } from '../../../engine/assess/states.ts'
 import { frameworkItems, guidanceOf } from '../../../engine/assess/templates.ts'
 import type { Assessment, AssessmentCategory } from '../../../engine/store/assessments.ts'
-import { category, content, item } from '../../support/assessments.ts'
+import { category, content, item, publishedList } from '../../support/assessments.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 
@@ -81,6 +82,11 @@ t.test('a new assessment carries answers over from a completed one of an earlier
   t.match(changes.find(({ kind }) => kind === 'changed')?.id, answered[1]?.id)
   t.equal(changes.length, current.length - 3 + 1 + 1)
   t.same(store.assessments.categories(old), categories, 'and stays readable')
+  const basis = () => basisText(store.environment.read(() => basesOf(store, acme.id, 0)(old)))
+  t.match(basis(), new RegExp(`completed before ${current.length - 2} newer items$`))
+  t.match(publishedList(store, acme.id, 'scores'), [
+    { framework_id: 'cis-v8', overall_score: old.result?.overallScore },
+  ])
 
   const made = assessments.create(acme, 'cis-v8', 'Autumn', undefined, old.id)
   t.equal(made.status, 'in_progress')

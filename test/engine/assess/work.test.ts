@@ -3,7 +3,7 @@ import { Administration } from '../../../engine/admin/administration.ts'
 import { basesOf, basisText } from '../../../engine/assess/basis.ts'
 import { carriedOver, currentItems } from '../../../engine/assess/items.ts'
 import { readAssessment, writeAssessment } from '../../../engine/assess/transfer.ts'
-import { ITEM_CHANGES_MAX, type ReviewStep } from '../../../engine/assess/work.ts'
+import { ITEM_CHANGES_MAX, ITEM_COMMENTS_MAX, type ReviewStep } from '../../../engine/assess/work.ts'
 import type { Assessment, AssessmentItem } from '../../../engine/store/assessments.ts'
 import { content, publishedList } from '../../support/assessments.ts'
 import { makeOrganization, NOON, openStore } from '../../support/store.ts'
@@ -250,6 +250,31 @@ t.test('an approved item is locked until it is reopened, and a change withdraws 
   t.throws(() => by(BOB).review(acme, made.id, '1.1', 'reopen'), { message: /is completed/ })
   const actions = store.auditLog.ofOrganization(acme.id).map(({ action }) => action)
   t.ok(actions.includes('assessment.submit') && actions.includes('assessment.approve'))
+})
+
+t.test('comments stay with their item, also if it is approved, until it has too many', async (t) => {
+  const { acme, made, assessments, itemOf, by, store } = reviewed(t)
+  assessments.answer(acme, made.id, '1.1', 'yes')
+  by(ALICE).review(acme, made.id, '1.1', 'submit')
+  by(BOB).review(acme, made.id, '1.1', 'approve')
+  by(ALICE).comment(acme, made.id, '1.1', 'first\nsecond line')
+  t.match(itemOf()?.work, {
+    review: { state: 'approved' },
+    history: [{}, {}, {}, { atMs: NOON, by: 'member alice', field: 'comment', to: 'first\nsecond line' }],
+  })
+  t.match(store.auditLog.ofOrganization(acme.id).at(-1), { action: 'assessment.comment', details: { item: '1.1' } })
+  by(BOB).review(acme, made.id, '1.1', 'reopen')
+  for (let at = 0; at < 2 * ITEM_CHANGES_MAX; at++) assessments.answer(acme, made.id, '1.1', at)
+  const fields = () => itemOf()?.work?.history.map(({ field }) => field) ?? []
+  t.same(fields(), ['comment', ...Array(ITEM_CHANGES_MAX).fill('answer')], 'changes are removed, comments are not')
+  for (const text of ['', ' blank ', 'x'.repeat(1001), 'bell\x07']) {
+    t.throws(() => assessments.comment(acme, made.id, '1.1', text), { code: 'USAGE', message: /^comment: / })
+  }
+  for (let at = 1; at < ITEM_COMMENTS_MAX; at++) assessments.comment(acme, made.id, '1.1', `number ${at}`)
+  t.throws(() => assessments.comment(acme, made.id, '1.1', 'too many'), { code: 'CONFLICT', message: /50 comments/ })
+  assessments.answer(acme, made.id, '1.2', 'yes')
+  assessments.complete(acme, made.id)
+  t.throws(() => assessments.comment(acme, made.id, '1.2', 'late'), { code: 'CONFLICT', message: /is completed/ })
 })
 
 t.test('a yes whose evidence has expired is shown beside the score', async (t) => {
