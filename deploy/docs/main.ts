@@ -20,7 +20,7 @@ import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { pagePaths } from './pages.ts'
 import { productTables } from './products.ts'
-import { labelRoles, platformTypes, riskClasses, riskExamples, unknownFacts } from './registry.ts'
+import { platformTypes, riskClasses, riskExamples, unknownFacts } from './registry.ts'
 
 /*
  * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables
@@ -47,7 +47,6 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'risk classes': riskClasses,
   'unknown facts': unknownFacts,
   'risk examples': () => riskExamples(loadCatalog()),
-  'roles of labels': labelRoles,
   products: productTables,
   paths: pathsTable,
   'API errors': refusalsTable,

@@ -1,5 +1,4 @@
 import type { Catalog } from '../../registry/catalog.ts'
-import { LABELS_OF_ROLE } from '../../registry/infer-role.ts'
 import { catalogStats } from '../../registry/lookup.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import { CONTROL, DATA, LAW } from '../../registry/risk-class.ts'
@@ -15,12 +14,6 @@ export function platformTypes(catalog: Catalog): string {
   })
   const table = markdownTable(['Type', 'Category', 'Platforms', 'Domains', 'Description'], rows)
   return `${platforms} platforms with ${domains} domains:\n\n${table}`
-}
-
-/** The labels that show the role of a name below a suffix rule. */
-export function labelRoles(): string {
-  const rows = Object.entries(LABELS_OF_ROLE).map(([role, labels]) => [code(role), labels.map(code).join(', ')])
-  return markdownTable(['Role', 'Labels'], rows)
 }
 
 /** The three tables of the class. */

@@ -45,7 +45,7 @@ export interface Export {
 }
 
 /** The meaning of columns with a time. */
-export const TIME = 'ISO 8601, UTC; empty if there is none'
+export const TIME = 'Time'
 
 export function columns(about: Readonly<Record<string, string>>): readonly ExportColumn[] {
   return Object.entries(about).map(([name, text]) => ({ name, about: text }))
