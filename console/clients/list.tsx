@@ -65,7 +65,7 @@ export function clientFilters(visit: Visit): ClientFilters {
     platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
     group: query.get('group') ?? '',
     isNew: query.get('new') === '7',
-    days: daysOf(visit),
+    days: daysOf(query, organization.evidenceWindowDays),
   }
 }
 

@@ -86,6 +86,7 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   const found = findingsSince(visit, sinceMs)
   if (found === undefined) return undefined
   const { findings, platforms, listed } = found
+  const days = daysOf(visit.request.query, visit.organization.evidenceWindowDays)
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
@@ -95,15 +96,19 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
-    recent: recentOf(visit, listed, decisions),
+    recent: recentOf(visit, listed, decisions, days ?? CHANGE_DAYS),
     dots: platforms,
-    days: dailyUse(visit).slice(-(daysOf(visit) ?? 0)),
+    days: dailyUse(visit).slice(-(days ?? 0)),
   }
 }
 
-function recentOf(visit: Visit, listed: readonly ListedPlatform[], decisions: DecisionsByName): RecentView {
+function recentOf(
+  visit: Visit,
+  listed: readonly ListedPlatform[],
+  decisions: DecisionsByName,
+  days: number,
+): RecentView {
   const { site, organization, nowMs } = visit
-  const days = daysOf(visit) ?? CHANGE_DAYS
   const catalog = site.registry.catalogOf(organization.id).platforms
   const recent = recentPlatforms(site.store, organization, listed, catalog, days, nowMs)
   const ai = aiPlatforms(recent.platforms)

@@ -44,7 +44,7 @@ export interface PlatformsView {
 export function platformsView(visit: Visit): PlatformsView {
   const { site, organization, request, nowMs } = visit
   const { scan, platforms: all } = listedDiscovery(site.store, organization)
-  const days = daysOf(visit)
+  const days = daysOf(request.query, organization.evidenceWindowDays)
   const catalog = site.registry.catalogOf(organization.id).platforms
   const platforms =
     days === undefined ? all : recentPlatforms(site.store, organization, all, catalog, days, nowMs).platforms

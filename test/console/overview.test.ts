@@ -155,7 +155,16 @@ t.test('this week: figures of seven days, and platforms by the time of their use
     [...(/<dl class="figures plain">.*?<\/dl>/s.exec(page)?.[0] ?? '').matchAll(/<dd>(?:<a[^>]*>)?([^<]+)/g)].map(
       ([, figure = '']) => figure.replace('\u00a0', ' '),
     )
-  const week = ['2', '1 new', '2', 'new this week', '1.2 GB', 'nothing known received', '4', 'and 1 platform blocked only']
+  const week = [
+    '2',
+    '1 new',
+    '2',
+    'new this week',
+    '1.2 GB',
+    'nothing known received',
+    '4',
+    'and 1 platform blocked only',
+  ]
   t.same(figures(text), week)
   t.same(figures((await admin.get('/overview?days=1')).text), [
     '1',
