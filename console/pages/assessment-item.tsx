@@ -199,7 +199,7 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
 function Typed({ form }: Pick<ItemPageProps, 'form'>) {
   const sent = Object.entries(FIELD_NAMES).flatMap(([field, name]) => {
     const text = form.values.text(`typed-${field}`)
-    return text === '' ? [] : [[name, text] as const]
+    return text === '' ? [] : [[field === 'links' ? 'Links' : name, text] as const]
   })
   return (
     <dl class="settings">
@@ -533,10 +533,18 @@ const FIELD_NAMES: Readonly<Record<WorkChange['field'], string>> = {
 
 function changeColumns(nowMs: number): readonly Column<WorkChange>[] {
   return [
-    { id: 'time', name: 'Time', cell: ({ atMs }) => <Time ms={atMs} nowMs={nowMs} /> },
+    {
+      id: 'time',
+      name: 'Time',
+      cell: ({ atMs, by }) => (
+        <>
+          <Time ms={atMs} nowMs={nowMs} />
+          <p class="small muted">{by}</p>
+        </>
+      ),
+    },
     { id: 'field', name: 'Changed', cell: ({ field }) => FIELD_NAMES[field] },
     { id: 'to', name: 'To', cell: ({ to }) => (to === '' ? 'none' : to) },
-    { id: 'by', name: 'By', cell: ({ by }) => by, wide: true },
   ]
 }
 

@@ -116,9 +116,6 @@ function sourcesText(sources: readonly SuggestionSource[]): string {
 
 /** How the items of one framework cover another. */
 export interface Crosswalk {
-  readonly items: number
-  /** Items of `to` with a mapped item in `from`. */
-  readonly mapped: number
   /** Whether the mapping is published, or goes through a third framework. */
   readonly isDirect: boolean
   readonly rows: readonly CrosswalkRow[]
@@ -138,8 +135,7 @@ export function crosswalk(from: FrameworkId, to: FrameworkId): Crosswalk {
   const rows = loadFrameworks().templates[to].categories.flatMap(({ name, items }) =>
     items.map(({ id, title }) => ({ itemId: id, title, category: name, from: mappedItems(mappings, to, id, from) })),
   )
-  const mapped = rows.filter((row) => Object.keys(row.from).length > 0).length
-  return { items: rows.length, mapped, isDirect: isMapped(mappings, to, from), rows }
+  return { isDirect: isMapped(mappings, to, from), rows }
 }
 
 type AnswersByItem = ReadonlyMap<string, SuggestionSource>

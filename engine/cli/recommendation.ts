@@ -1,34 +1,23 @@
-import { lawFrom } from '../assess/law.ts'
 import { byPriority } from '../assess/publish.ts'
 import { oneOf } from '../kernel/process/settings.ts'
-import type { Shown } from '../kernel/process/table.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../store/recommendations.ts'
 import { FRAMEWORK, frameworkOption } from './assessment-file.ts'
 import { argument, type Commands, change, defined, option, query, table, timeText } from './command.ts'
-import type { AdminContext } from './context.ts'
 
-function recommendations({ clock }: AdminContext, all: readonly Recommendation[]): Shown {
-  return table<Recommendation>([
-    ['Id', 'id'],
-    ['Priority', 'priority', { hide: 2 }],
-    ['Status', 'status', { hide: 1 }],
-    [null, 'reason', { of: ({ reason = '' }) => reason }],
-    ['Framework', 'framework_id', { hide: 3, of: ({ frameworkId }) => frameworkId }],
-    ['Item', 'item_id', { hide: 4, of: ({ itemId }) => itemId }],
-    ['Category', 'category', { hide: 5 }],
-    ['Owner', 'owner', { hide: 6, wrap: true }],
-    ['Due', 'due_on', { hide: 7, of: ({ dueOn = '' }) => dueOn }],
-    [
-      'Law from',
-      'law_from',
-      { hide: 8, of: ({ frameworkId, itemId }) => lawFrom(frameworkId, itemId, clock.nowMs()) ?? null },
-    ],
-    ['Recommendation', 'title', { wrap: true }],
-    [null, 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],
-    [null, 'status_changed_at', { of: ({ statusChangedAtMs }) => timeText(statusChangedAtMs) }],
-  ])(all)
-}
-
+const recommendations = table<Recommendation>([
+  ['Id', 'id'],
+  ['Priority', 'priority', { hide: 2 }],
+  ['Status', 'status', { hide: 1 }],
+  [null, 'reason', { of: ({ reason = '' }) => reason }],
+  ['Framework', 'framework_id', { hide: 3, of: ({ frameworkId }) => frameworkId }],
+  ['Item', 'item_id', { hide: 4, of: ({ itemId }) => itemId }],
+  ['Category', 'category', { hide: 5 }],
+  ['Owner', 'owner', { hide: 6, wrap: true }],
+  ['Due', 'due_on', { hide: 7, of: ({ dueOn = '' }) => dueOn }],
+  ['Recommendation', 'title', { wrap: true }],
+  [null, 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],
+  [null, 'status_changed_at', { of: ({ statusChangedAtMs }) => timeText(statusChangedAtMs) }],
+])
 const ID = argument('<id>', 'Id of the recommendation, or at least its first 8 characters')
 
 export const commands: Commands = {
@@ -38,12 +27,11 @@ export const commands: Commands = {
       frameworkId: frameworkOption('Show only this framework', FRAMEWORK.optional()),
       owner: option('--owner <name>', "Show only those of this owner; '' for those without one"),
     },
-    run(context, { status, frameworkId, owner }) {
+    run({ store, organization }, { status, frameworkId, owner }) {
       const wanted = Object.entries(defined({ status, frameworkId, owner }))
-      const { store, organization } = context
       const all = store.recommendations.ofOrganization(organization.id)
       const found = all.filter((each) => wanted.every(([name, value]) => each[name as keyof Recommendation] === value))
-      return recommendations(context, found.sort(byPriority))
+      return recommendations(found.sort(byPriority))
     },
   }),
   set: change('Change the status of a recommendation', {
@@ -52,10 +40,8 @@ export const commands: Commands = {
       status: argument('<status>', 'New status', oneOf(RECOMMENDATION_STATUSES)),
       reason: option('--reason <text>', 'Give the reason; required for dismissed'),
     },
-    run: (context, { id, status, reason }) =>
-      recommendations(context, [
-        context.administration.recommendations.setStatus(context.organization, id, status, reason),
-      ]),
+    run: ({ administration, organization }, { id, status, reason }) =>
+      recommendations([administration.recommendations.setStatus(organization, id, status, reason)]),
   }),
   assign: change('Assign a recommendation to a person, with a due date', {
     params: {
@@ -63,9 +49,7 @@ export const commands: Commands = {
       owner: argument('<owner>', "Name or e-mail address; '' for nobody"),
       dueOn: option('--due <day>', "Set the due date, such as 2026-12-01; '' for none"),
     },
-    run: (context, { id, owner, dueOn }) =>
-      recommendations(context, [
-        context.administration.recommendations.assign(context.organization, id, { owner, ...defined({ dueOn }) }),
-      ]),
+    run: ({ administration, organization }, { id, owner, dueOn }) =>
+      recommendations([administration.recommendations.assign(organization, id, { owner, ...defined({ dueOn }) })]),
   }),
 }

@@ -131,18 +131,16 @@ t.test('a crosswalk names every item, and frameworks without a mapping are relat
   for (const from of FRAMEWORK_IDS) {
     for (const to of FRAMEWORK_IDS) {
       if (from === to) continue
-      const { items, mapped, rows } = crosswalk(from, to)
+      const { rows } = crosswalk(from, to)
       const expected = itemsOf(loadFrameworks().templates[to].categories as never).map(({ id }) => id)
       t.same(
         rows.map(({ itemId }) => itemId),
         expected,
       )
-      t.equal(items, expected.length)
-      t.equal(mapped, rows.filter((row) => Object.keys(row.from).length > 0).length)
     }
   }
   t.match(crosswalk('nist-csf-2', 'nist-800-53'), { isDirect: true })
   const soc2 = crosswalk('nist-csf-2', 'soc-2')
   t.equal(soc2.isDirect, false)
-  t.ok(soc2.mapped > 10)
+  t.ok(soc2.rows.filter(({ from }) => Object.keys(from).length > 0).length > 10)
 })
