@@ -228,9 +228,9 @@ function Answers({ view: { item, guidance }, isOpen }: { readonly view: ItemView
         ))}
         <div class="row">
           <AnswerButton answer="not_applicable" chosen={answer} isOpen={isOpen} />
+          {isOpen && <span class="small muted">needs the reason as evidence</span>}
           {isOpen && answer !== 'unanswered' && <AnswerButton answer="unanswered" chosen={answer} isOpen />}
           {typeof answer === 'number' && <Tag>{answerName(answer)}</Tag>}
-          {isOpen && <span class="small muted">needs the reason as evidence</span>}
         </div>
       </div>
     </div>

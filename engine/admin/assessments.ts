@@ -45,6 +45,8 @@ export interface FillOptions extends ImportOptions {
   readonly title?: string | undefined
 }
 
+type ChangeOfItem = (found: AssessmentItem, actor: string, nowMs: number) => AssessmentItem
+
 export class AssessmentChanges extends Changes {
   /**
    * Creates a draft with the framework's own items, or those of a profile: names of profiles and
@@ -172,7 +174,7 @@ export class AssessmentChanges extends Changes {
     note?: string,
     seen?: SeenItem,
   ): Assessment {
-    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem => {
+    const change: ChangeOfItem = (found, actor, nowMs) => {
       const edit = { ...(answer === undefined ? {} : { answer }), ...(note === undefined ? {} : { note }) }
       if (seen !== undefined) assertSeen(found, edit, seen)
       const edited = editedItem(found, edit, actor, nowMs)
@@ -204,7 +206,7 @@ export class AssessmentChanges extends Changes {
     checkRule('due date', dueOnRule, given.dueOn)
     checkRule('links', linksRule, given.links)
     checkRule('note', noteRule, given.note)
-    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem => {
+    const change: ChangeOfItem = (found, actor, nowMs) => {
       if (seen !== undefined) assertSeenWork(found, given, seen)
       if (given.dueOn !== workOf(found).dueOn) checkNotPast(given.dueOn, nowMs)
       return editedItem(found, given, actor, nowMs)
@@ -218,8 +220,7 @@ export class AssessmentChanges extends Changes {
   /** @throws Fault NOT_FOUND, CONFLICT at the limit or if the assessment is completed, USAGE, NOT_ALLOWED */
   comment(organization: Organization, idOrPrefix: string, item: string, text: string): Assessment {
     checkRule('comment', commentRule, text)
-    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem =>
-      commentedItem(found, text, actor, nowMs)
+    const change: ChangeOfItem = (found, actor, nowMs) => commentedItem(found, text, actor, nowMs)
     return this.#changeItem('assessment.comment', organization, idOrPrefix, item, change, () => ({}))
   }
 
@@ -231,8 +232,7 @@ export class AssessmentChanges extends Changes {
    */
   review(organization: Organization, idOrPrefix: string, item: string, step: ReviewStep): Assessment {
     const action = step === 'submit' ? 'assessment.submit' : 'assessment.approve'
-    const change = (found: AssessmentItem, actor: string, nowMs: number): AssessmentItem =>
-      reviewedItem(found, step, actor, nowMs)
+    const change: ChangeOfItem = (found, actor, nowMs) => reviewedItem(found, step, actor, nowMs)
     return this.#changeItem(action, organization, idOrPrefix, item, change, ({ answer }) => ({ answer, step }))
   }
 
@@ -242,7 +242,7 @@ export class AssessmentChanges extends Changes {
     organization: Organization,
     idOrPrefix: string,
     item: string,
-    change: (found: AssessmentItem, actor: string, nowMs: number) => AssessmentItem,
+    change: ChangeOfItem,
     details: (after: AssessmentItem, before: AssessmentItem) => Readonly<Record<string, string | number>>,
   ): Assessment {
     const { store, clock } = this

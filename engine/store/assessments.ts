@@ -27,7 +27,7 @@ export interface WorkChange {
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
   readonly by: string
   readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links' | 'review' | 'comment'
-  /** The new value; of links, their number, of a note its beginning, of a review its state. */
+  /** The new value; of links, their number, of a note its beginning, of a review its state, of a comment its text. */
   readonly to: string
 }
 

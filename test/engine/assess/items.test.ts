@@ -108,6 +108,35 @@ t.test('a new assessment carries answers over from a completed one of an earlier
   })
 })
 
+t.test('AI Security of an earlier release keeps its result, and the items of 2026 wait for an answer', async (t) => {
+  const { store, assessments, acme } = open(t)
+  const is2026 = ({ id }: { readonly id: string }) => /^(AGT|MCP|COD|BRW|PRV|AIM)-|^(MOD|PEO)-8$|^PRO-7$/.test(id)
+  const current = currentItems('ai-security').categories
+  const earlier = current
+    .map((each) => ({ ...each, items: each.items.filter((one) => !is2026(one)) }))
+    .filter(({ items }) => items.length > 0)
+  const answered = earlier.map((each) => ({
+    ...each,
+    items: each.items.map((one) => ({ ...one, answer: 'yes' as const })),
+  }))
+  const given = { frameworkId: 'ai-security', title: 'Spring', template: '00000000', categories: answered } as const
+  const completed = assessments.import(acme, given, { complete: true })
+  t.match(completed.result, { overallScore: 100, grade: 'A' })
+  const basis = store.environment.read(() => basesOf(store, acme.id, 0)(completed))
+  t.match(basisText(basis), /, completed before 26 newer items$/)
+  t.same(basis.caveats, [], 'no must-pass item is failed that it never asked')
+
+  const carried = assessments.create(acme, 'ai-security', 'Autumn', undefined, completed.id)
+  const updated = assessments.update(acme, assessments.import(acme, given).id)
+  for (const made of [carried, updated]) {
+    const unanswered = itemsOf(store.assessments.categories(made)).filter(({ answer }) => answer === 'unanswered')
+    t.equal(unanswered.length, 26)
+    t.ok(unanswered.every(is2026))
+    t.throws(() => assessments.complete(acme, made.id), { code: 'CONFLICT', message: /^26 items are unanswered/ })
+  }
+  t.match(publishedList(store, acme.id, 'scores'), [{ framework_id: 'ai-security', overall_score: 100, grade: 'A' }])
+})
+
 t.test('items of a file are its own, and a completed assessment is not updated', async (t) => {
   const { store, assessments, acme } = open(t)
   const own = assessments.import(acme, content('hipaa', { A: 'yes' }))
