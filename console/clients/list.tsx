@@ -21,9 +21,10 @@ import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
-import { daysOf, RangeSelect, rangeText } from '../design/range.tsx'
+import { RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
+import { daysOf } from '../views/range.ts'
 
 export const CLIENTS_PATH = '/clients'
 

@@ -5,12 +5,12 @@ import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { DayBar } from '../design/chart.tsx'
-import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type LatestSources, latestSources, type SensorsView, sensorsView } from './intake.ts'
+import { daysOf } from './range.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5

@@ -3,9 +3,9 @@ import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/s
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { isUsed, USES, type Use } from '../../registry/contact.ts'
-import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
+import { daysOf } from './range.ts'
 
 export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired', 'not-approved'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts'
 import type { CoverageCounters } from '../../../engine/kernel/event/coverage-report.ts'
 import { DAY_MS, HOUR_MS, isoSeconds, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
