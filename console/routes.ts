@@ -26,6 +26,7 @@ import { SIGN_IN_SETTINGS_ROUTES } from './routes/sign-in-settings.ts'
 import { SOURCES_ROUTES } from './routes/sources.ts'
 import { TOKEN_ROUTES, VERIFICATION_ROUTES } from './routes/tokens.ts'
 import { TRY_FILE_ROUTES } from './routes/try-file.ts'
+import { SEARCH_ROUTE } from './search.tsx'
 
 const THEME_SECONDS = 365 * 86_400
 
@@ -45,6 +46,7 @@ export const ROUTES: readonly Route[] = [
   ...PASSKEY_ROUTES,
   ...OIDC_ROUTES,
   ...ACCOUNT_ROUTES,
+  SEARCH_ROUTE,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
   ...PLATFORM_ROUTES,

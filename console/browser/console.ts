@@ -197,19 +197,31 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-saves]'
   })
 }
 
-/** Presses the buttons and links of keys, unless the person is typing, or has turned the keys off. */
+/** Whether the person wants keys without Ctrl, Alt or Meta (WCAG 2.1.4). */
+const hasKeys = (): boolean => localStorage.getItem('keys') !== 'off'
+
+/** Turns these keys on and off, for all pages. */
 for (const label of document.querySelectorAll<HTMLElement>('[data-keys]')) {
   const box = label.querySelector('input')
   if (box === null) continue
   label.hidden = false
-  box.checked = localStorage.getItem('keys') !== 'off'
+  box.checked = hasKeys()
   box.addEventListener('change', () => localStorage.setItem('keys', box.checked ? 'on' : 'off'))
-  document.addEventListener('keydown', ({ key, ctrlKey, altKey, metaKey, target }) => {
-    const isTyping = (target as Element).matches('textarea, select, input:not([type="checkbox"])')
-    if (!box.checked || isTyping || ctrlKey || altKey || metaKey || !/^[123n]$/.test(key)) return
-    document.querySelector<HTMLElement>(`[data-key="${key}"]`)?.click()
-  })
 }
+
+/** Presses the buttons and links of keys, and focuses the fields, unless the person is typing. */
+document.addEventListener('keydown', (event) => {
+  const { key, ctrlKey, altKey, metaKey, target } = event
+  const isTyping = (target as Element).matches('textarea, select, input:not([type="checkbox"])')
+  if (isTyping || ctrlKey || altKey || metaKey || !/^[123n/]$/.test(key) || !hasKeys()) return
+  const found = [...document.querySelectorAll<HTMLElement>(`[data-key="${key}"]`)]
+  // The menu of a narrow screen hides its field.
+  const shown = found.find((each) => each.offsetParent !== null)
+  if (key === '/' && found.length > 0) event.preventDefault()
+  if (shown instanceof HTMLInputElement && shown.type === 'search') shown.focus()
+  else if (shown !== undefined) shown.click()
+  else if (key === '/' && found.length > 0) location.assign('/search')
+})
 
 /**
  * Lets a file be dropped on its form, and refuses one that is too large before it is sent. Says

@@ -118,6 +118,18 @@ function Menu(props: LayoutProps & { readonly id: string }) {
   const current = entryOf(here)?.path
   return (
     <>
+      <search>
+        <form class="search" method="get" action="/search">
+          <input
+            name="q"
+            type="search"
+            aria-label="Search everything"
+            placeholder="Search"
+            maxLength={100}
+            data-key="/"
+          />
+        </form>
+      </search>
       <nav aria-label="Main">
         {NAVIGATION.map(({ name, entries }) => {
           const shown = entries.filter(({ action }) => may(action))

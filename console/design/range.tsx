@@ -2,11 +2,7 @@ import { RECENT_DAYS } from '../../engine/scan/recent-use.ts'
 import { FilterSelect } from './filters.tsx'
 import { lastDays } from './parts.tsx'
 
-/** The days of the query (`days=7`) that are fewer than the evidence window. undefined: all of it. */
-export function daysOf(query: URLSearchParams, windowDays: number): number | undefined {
-  return rangesOf(windowDays).find((each) => String(each) === query.get('days'))
-}
-
+/** The days that a list can have instead of the evidence window. */
 export function rangesOf(windowDays: number): readonly number[] {
   return RECENT_DAYS.filter((each) => each < windowDays)
 }

@@ -5,12 +5,12 @@ import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { DayBar } from '../design/chart.tsx'
-import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type LatestSources, latestSources, type SensorsView, sensorsView } from './sources.ts'
+import { daysOf } from './range.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5
@@ -86,7 +86,6 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   const found = findingsSince(visit, sinceMs)
   if (found === undefined) return undefined
   const { findings, platforms, listed } = found
-  const days = daysOf(visit.request.query, visit.organization.evidenceWindowDays)
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
@@ -96,19 +95,15 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
-    recent: recentOf(visit, listed, decisions, days ?? CHANGE_DAYS),
+    recent: recentOf(visit, listed, decisions),
     dots: platforms,
-    days: dailyUse(visit).slice(-(days ?? 0)),
+    days: dailyUse(visit).slice(-(daysOf(visit) ?? 0)),
   }
 }
 
-function recentOf(
-  visit: Visit,
-  listed: readonly ListedPlatform[],
-  decisions: DecisionsByName,
-  days: number,
-): RecentView {
+function recentOf(visit: Visit, listed: readonly ListedPlatform[], decisions: DecisionsByName): RecentView {
   const { site, organization, nowMs } = visit
+  const days = daysOf(visit) ?? CHANGE_DAYS
   const catalog = site.registry.catalogOf(organization.id).platforms
   const recent = recentPlatforms(site.store, organization, listed, catalog, days, nowMs)
   const ai = aiPlatforms(recent.platforms)

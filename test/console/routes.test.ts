@@ -15,6 +15,7 @@ const UNLINKED: Readonly<Record<string, string>> = {
   'GET /sign-in/continue': 'what follows that confirmation',
   'POST /alerts/channels/open': 'asks for a confirmation, if the last one is too old, before the form',
   'POST /assessments/:id/update': 'on an assessment of an earlier release',
+  'POST /decisions/undo': 'for ten minutes after a decision of the member',
   'POST /clients/:client/reveal': 'on the page of a pseudonym',
   'POST /account/passkeys': 'the form that answers POST /account/passkeys/new',
 }
