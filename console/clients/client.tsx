@@ -198,28 +198,30 @@ function PersonData({ path, view: { addresses } }: { readonly path: string; read
   )
   return (
     <Card title="Data of this person" note="for owners, in the audit log">
-      <form class="stack" method="post" action={`${path}/export`}>
-        <p class="muted">A file with use, events that wait, names, groups, and who looked it up.</p>
-        {also}
-        <div>
-          <button type="submit">Export</button>
-        </div>
-      </form>
-      <details class="rule">
-        <summary>Erase</summary>
-        <form class="stack" method="post" action={`${path}/erase`}>
-          <p class="muted">
-            This cannot be undone. Counts stay the same. Backups, saved reports, and events in outboxes of collectors
-            keep their data. The list of clients returns with the next scan.
-          </p>
+      <div class="stack">
+        <form class="stack" method="post" action={`${path}/export`}>
+          <p class="muted">A file with use, events that wait, names, groups, and who looked it up.</p>
           {also}
           <div>
-            <button class="danger" type="submit">
-              Erase permanently
-            </button>
+            <button type="submit">Export</button>
           </div>
         </form>
-      </details>
+        <details>
+          <summary>Erase</summary>
+          <form class="stack" method="post" action={`${path}/erase`}>
+            <p class="muted">
+              This cannot be undone. Counts stay the same. Backups, saved reports, and events in outboxes of collectors
+              keep their data. The list of clients returns with the next scan.
+            </p>
+            {also}
+            <div>
+              <button class="danger" type="submit">
+                Erase permanently
+              </button>
+            </div>
+          </form>
+        </details>
+      </div>
     </Card>
   )
 }

@@ -2,9 +2,9 @@ import { RECENT_DAYS } from '../../engine/scan/recent-use.ts'
 import { FilterSelect } from './filters.tsx'
 import { lastDays } from './parts.tsx'
 
-/** The days that a list can have instead of the evidence window. */
+/** The days that a page can have, at most those of the evidence window. */
 export function rangesOf(windowDays: number): readonly number[] {
-  return RECENT_DAYS.filter((each) => each < windowDays)
+  return RECENT_DAYS.filter((each) => each <= windowDays)
 }
 
 /** `today (UTC)`, `last 7 days` */
@@ -14,7 +14,7 @@ export function rangeText(days: number): string {
 
 /** The filter of lists by time. */
 export function RangeSelect({ days, windowDays }: { readonly days: number | undefined; readonly windowDays: number }) {
-  const options = [...rangesOf(windowDays).map((each) => [String(each), rangeText(each)] as const)]
+  const options = rangesOf(windowDays - 1).map((each) => [String(each), rangeText(each)] as const)
   return (
     <FilterSelect
       name="days"

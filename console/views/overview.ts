@@ -10,7 +10,7 @@ import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type LatestSources, latestSources, type SensorsView, sensorsView } from './sources.ts'
-import { daysOf } from './range.ts'
+import { rangeOf } from './range.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5
@@ -97,13 +97,13 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
     recent: recentOf(visit, listed, decisions),
     dots: platforms,
-    days: dailyUse(visit).slice(-(daysOf(visit) ?? 0)),
+    days: dailyUse(visit).slice(-(rangeOf(visit) ?? 0)),
   }
 }
 
 function recentOf(visit: Visit, listed: readonly ListedPlatform[], decisions: DecisionsByName): RecentView {
   const { site, organization, nowMs } = visit
-  const days = daysOf(visit) ?? CHANGE_DAYS
+  const days = rangeOf(visit) ?? CHANGE_DAYS
   const catalog = site.registry.catalogOf(organization.id).platforms
   const recent = recentPlatforms(site.store, organization, listed, catalog, days, nowMs)
   const ai = aiPlatforms(recent.platforms)

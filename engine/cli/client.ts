@@ -48,7 +48,7 @@ const person = table<PersonRow>([
   ['Kind', 'kind'],
   ['When', 'at', { hide: 2 }],
   ['Platform', 'platform'],
-  ['Client', 'client', { wrap: true }],
+  ['Client', 'client'],
   ['User', 'user', { hide: 3, wrap: true }],
   ['Matches', 'matches', { hide: 4 }],
   [null, 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],

@@ -175,6 +175,9 @@ t.test('this week: figures of seven days, and platforms by the time of their use
     NONE,
     '0',
   ])
+  const month = (await admin.get('/overview?days=30')).text
+  t.match(month, /<h2>Last 30 days<.*href="\/overview\?days=1">Today \(UTC\)<.*href="\/overview\?days=7">Last 7 days</s)
+  t.equal(figures(month)[6], '54')
   for (const [query, names] of [
     ['days=7&use=ai', ['Claude 2 3 300000', 'DeepSeek 1 3 1200000000']],
     ['days=7&use=blocked', ['Mistral AI Platform 0 0 ']],
