@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { type Preparation, Preparations } from './support/preparations.ts'
 import { REPOSITORY } from './support/programs.ts'
 import { type FileResult, killRunning, runFiles } from './support/run-file.ts'
-import { hasProperties, sharedProcesses, type TestFile, testFiles } from './support/test-files.ts'
+import { sharedProcesses, type TestFile, testFiles } from './support/test-files.ts'
 
 /*
  * npm test and npm run test:full: runs test files in parallel, each in its own process, and sums up
@@ -18,7 +18,7 @@ import { hasProperties, sharedProcesses, type TestFile, testFiles } from './supp
 const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
   --full    run the full suite
-  --rest    of the full suite, run what npm test does not: *.full.test.ts, and properties with another seed
+  --rest    of the full suite, run what npm test does not: *.full.test.ts
   --jobs N  run N files at a time (default: two more than there are CPUs, because files often wait)
   --alone   run each file in its own process (default: files of some folders share one)
   --table   write the measured times into test/times.tsv; each file runs alone
@@ -46,7 +46,7 @@ interface Outcome {
 function chosenFiles(options: { full: boolean; rest: boolean }, parts: readonly string[]): TestFile[] {
   const all = testFiles()
   if (parts.length > 0) return all.filter(({ source }) => parts.some((part) => source.includes(sourceOf(part))))
-  if (options.rest) return all.filter((file) => file.suite === 'full' || hasProperties(file))
+  if (options.rest) return all.filter(({ suite }) => suite === 'full')
   if (options.full) return all
   return all.filter(({ suite }) => suite === 'quick')
 }

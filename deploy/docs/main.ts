@@ -17,7 +17,6 @@ import { blockListFormats, leftOutReasons } from './block-lists.ts'
 import { cliPage } from './cli.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
-import { collectorMetrics, serviceMetrics } from './metrics.ts'
 import { pagePaths } from './pages.ts'
 import { productTables } from './products.ts'
 import { labelRoles, platformTypes, riskClasses, riskExamples, unknownFacts } from './registry.ts'
@@ -53,8 +52,6 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   ...answerSamples(),
   'coverage counters': coverageTable,
   ...ALERT_TABLES,
-  'metrics posture-collector': collectorMetrics,
-  'metrics posture-service': serviceMetrics,
   ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),
 }
 

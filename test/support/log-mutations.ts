@@ -23,6 +23,7 @@ const INSERTED = ' \t"\'#,-./:;<=>@[\\]()|{}%_*a7\u00e9\0'
  * different results.
  */
 const GUARDS = [0x78, 0x20, 0x31, 0x5d, 0x22]
+const GUARD_BYTES = 256
 const MUTATED_LINES = 2000
 const MUTATED_BYTES_MAX = 16 * 1024
 
@@ -75,7 +76,7 @@ line.referenceMs = RECEIVED_MS
  * cannot have this user.
  */
 function readBefore(guard: number, message: Uint8Array): string {
-  line.bytes.fill(guard)
+  line.bytes.fill(guard, 0, message.length + GUARD_BYTES)
   line.bytes.set(message)
   line.memory = new SourceMemory()
   const verdict = detector.read(line, 0, message.length)

@@ -30,7 +30,8 @@ export interface LogRow {
 /** Time of receipt of all messages in the tables. */
 export const RECEIVED_MS = Date.parse('2026-11-20T12:00:00Z')
 
-const MESSAGE_BYTES_MAX = 256 * 1024
+/** Holds messages of 256 KiB. Of all readers, because some tests make one for each byte of a row. */
+const BYTES = new Uint8Array(256 * 1024 + SCRATCH_BYTES)
 
 /** The result of reading a message, in the notation of rows. */
 export interface Read {
@@ -49,7 +50,7 @@ export interface Read {
 
 /** Reads messages one after the other, as from one source. */
 export class MessageReader {
-  readonly #line = new LogLine(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES))
+  readonly #line = new LogLine(BYTES)
   readonly #body = new BodyReader()
 
   constructor(memory = new SourceMemory(), receivedMs = RECEIVED_MS, own?: OwnFormat) {

@@ -3,22 +3,27 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { alertRules, dashboardPanels, dashboardQueries, MONITORING, metricsIn } from '../../support/promql.ts'
+import {
+  alertRules,
+  dashboardPanels,
+  dashboardQueries,
+  exportedMetrics,
+  MONITORING,
+  metricsIn,
+} from '../../support/promql.ts'
 
-/** Another test compares the tables of this page with the programs. `up` is Prometheus' own. */
-const EXPORTED = new Set([
-  'up',
-  ...[...pageText('docs/reference/metrics.md').matchAll(/^\| `(\w+)` \| (?:gauge|counter) /gm)].map(([, name]) => name),
-])
-
-t.test('the dashboard and the rules name only metrics that the programs export', async (t) => {
-  const expressions = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)]
-  t.ok(expressions.length > 40 && EXPORTED.size > 80)
+t.test('the dashboard, the rules and the pages name only metrics that the programs export', async (t) => {
+  const exported = await exportedMetrics(t.testdir())
+  const pages = ['docs/reference/metrics.md', 'docs/connect/prometheus.md'].map(pageText).join('')
+  const documented = Array.from(pages.matchAll(/`(posture_(?:\w+[a-z]))`/g), ([, name = '']) => name)
+  const expressions = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr), ...documented]
+  t.ok(expressions.length > 80 && exported.size > 80)
   for (const expr of expressions) {
     const named = metricsIn(expr)
     t.ok(named.length > 0, expr)
     t.same(
-      named.filter((name) => !EXPORTED.has(name)),
+      // `up` is Prometheus' own.
+      named.filter((name) => name !== 'up' && !exported.has(name)),
       [],
       expr,
     )
