@@ -21,10 +21,9 @@ import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
-import { RangeSelect, rangeText } from '../design/range.tsx'
+import { daysOf, RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
-import { daysOf } from '../views/range.ts'
 
 export const CLIENTS_PATH = '/clients'
 
@@ -66,7 +65,7 @@ export function clientFilters(visit: Visit): ClientFilters {
     platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
     group: query.get('group') ?? '',
     isNew: query.get('new') === '7',
-    days: daysOf(visit),
+    days: daysOf(query, organization.evidenceWindowDays),
   }
 }
 

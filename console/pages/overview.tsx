@@ -235,7 +235,7 @@ function Recent({ view, recent, mayDecide, mayReadClients }: RecentProps) {
   const listOf = (more: Record<string, string>): string =>
     `/platforms?${new URLSearchParams({ days: String(days), use: 'ai', ...more })}`
   const clients = `${recent.isEstimate ? 'about ' : ''}${countText(recent.clients)}`
-  const other = rangesOf(view.windowDays).filter((each) => each !== days)
+  const other = rangesOf(view.windowDays + 1).filter((each) => each !== days)
   return (
     <Card
       title={RANGE_TITLES[days] ?? sentence(lastDays(days))}

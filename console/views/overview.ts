@@ -5,12 +5,12 @@ import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { DayBar } from '../design/chart.tsx'
+import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type LatestSources, latestSources, type SensorsView, sensorsView } from './sources.ts'
-import { rangeOf } from './range.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5
@@ -86,6 +86,8 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   const found = findingsSince(visit, sinceMs)
   if (found === undefined) return undefined
   const { findings, platforms, listed } = found
+  // Here the range of the whole window is one of them, too.
+  const days = daysOf(visit.request.query, visit.organization.evidenceWindowDays + 1)
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
@@ -95,15 +97,19 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
-    recent: recentOf(visit, listed, decisions),
+    recent: recentOf(visit, listed, decisions, days ?? CHANGE_DAYS),
     dots: platforms,
-    days: dailyUse(visit).slice(-(rangeOf(visit) ?? 0)),
+    days: dailyUse(visit).slice(-(days ?? 0)),
   }
 }
 
-function recentOf(visit: Visit, listed: readonly ListedPlatform[], decisions: DecisionsByName): RecentView {
+function recentOf(
+  visit: Visit,
+  listed: readonly ListedPlatform[],
+  decisions: DecisionsByName,
+  days: number,
+): RecentView {
   const { site, organization, nowMs } = visit
-  const days = rangeOf(visit) ?? CHANGE_DAYS
   const catalog = site.registry.catalogOf(organization.id).platforms
   const recent = recentPlatforms(site.store, organization, listed, catalog, days, nowMs)
   const ai = aiPlatforms(recent.platforms)

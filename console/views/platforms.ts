@@ -3,9 +3,9 @@ import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/s
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { isUsed, USES, type Use } from '../../registry/contact.ts'
+import { daysOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
-import { daysOf } from './range.ts'
 
 export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired', 'not-approved'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]
@@ -44,7 +44,7 @@ export interface PlatformsView {
 export function platformsView(visit: Visit): PlatformsView {
   const { site, organization, request, nowMs } = visit
   const { scan, platforms: all } = listedDiscovery(site.store, organization)
-  const days = daysOf(visit)
+  const days = daysOf(request.query, organization.evidenceWindowDays)
   const catalog = site.registry.catalogOf(organization.id).platforms
   const platforms =
     days === undefined ? all : recentPlatforms(site.store, organization, all, catalog, days, nowMs).platforms
