@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { percentText } from '../../engine/export/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
@@ -22,7 +21,7 @@ import {
 import { rangesOf, rangeText } from '../design/range.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import { isWaiting } from '../views/decisions.ts'
+import { isWaiting, type UndoView } from '../views/decisions.ts'
 import type { OverviewFindings, OverviewView, RecentRow, RecentView, WaitingRow } from '../views/overview.ts'
 import type { LatestSources, SensorRow } from '../views/sources.ts'
 import { HiddenTraffic } from './coverage.tsx'
@@ -37,7 +36,7 @@ export interface OverviewProps {
   readonly mayScan: boolean
   readonly mayReadTokens: boolean
   readonly done: string
-  readonly undo: UndoableDecisions | undefined
+  readonly undo: UndoView | undefined
 }
 
 export function Overview({
