@@ -3,7 +3,6 @@ import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
 import type { FormState } from '../form.ts'
-import type { UndoView } from '../views/decisions.ts'
 import { Field, Select } from './form.tsx'
 import { countText, Notice, Tag, Time, type Tone } from './parts.tsx'
 
@@ -17,6 +16,13 @@ const TONES: Readonly<Record<DecisionState, Tone>> = {
 /** The state of a platform. Cells of long tables call it as a function. */
 export function StateTag({ state }: { readonly state: DecisionState }) {
   return Tag({ tone: TONES[state], children: state })
+}
+
+/** What the member decided last. */
+export interface UndoView {
+  readonly decidedAtMs: number
+  /** Of the platforms; the id of one that left the registry. */
+  readonly names: readonly string[]
 }
 
 /** Offers to undo the last decisions. `from` is the page that follows: `overview`, or a platform. */

@@ -4,7 +4,7 @@ import { percentText } from '../../engine/export/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
 import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { StateTag, Undo, Undone } from '../design/decision.tsx'
+import { StateTag, Undo, Undone, type UndoView } from '../design/decision.tsx'
 import {
   bytesText,
   Card,
@@ -21,7 +21,7 @@ import {
 import { rangesOf, rangeText } from '../design/range.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import { isWaiting, type UndoView } from '../views/decisions.ts'
+import { isWaiting } from '../views/decisions.ts'
 import type { OverviewFindings, OverviewView, RecentRow, RecentView, WaitingRow } from '../views/overview.ts'
 import type { LatestSources, SensorRow } from '../views/sources.ts'
 import { HiddenTraffic } from './coverage.tsx'

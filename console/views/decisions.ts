@@ -1,6 +1,7 @@
 import { undoableDecisions } from '../../engine/admin/approvals.ts'
 import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { type Decision, type DecisionState, decisionState } from '../../engine/store/decisions.ts'
+import type { UndoView } from '../design/decision.tsx'
 import type { Visit } from '../http/visit.ts'
 
 /** A platform of the registry, as links and forms name it. */
@@ -34,14 +35,7 @@ export class DecisionsByName {
   }
 }
 
-/** What the member decided last. */
-export interface UndoView {
-  readonly decidedAtMs: number
-  /** Of the platforms; the id of one that left the registry. */
-  readonly names: readonly string[]
-}
-
-/** undefined if nothing can be undone. */
+/** What the member decided last, if it can be undone. */
 export function undoOf(visit: Visit): UndoView | undefined {
   const { site, organization, identity, nowMs } = visit
   if (!visit.may('approval.undo')) return undefined
