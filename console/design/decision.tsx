@@ -1,11 +1,10 @@
-import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { DAY_MS, isoDay } from '../../engine/kernel/process/clock.ts'
 import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
 import type { FormState } from '../form.ts'
 import { Field, Select } from './form.tsx'
-import { countOf, Notice, Tag, Time, type Tone } from './parts.tsx'
+import { countText, Notice, Tag, Time, type Tone } from './parts.tsx'
 
 const TONES: Readonly<Record<DecisionState, Tone>> = {
   waiting: 'plain',
@@ -19,29 +18,36 @@ export function StateTag({ state }: { readonly state: DecisionState }) {
   return Tag({ tone: TONES[state], children: state })
 }
 
+/** What the member decided last. */
+export interface UndoView {
+  readonly decidedAtMs: number
+  /** Of the platforms; the id of one that left the registry. */
+  readonly names: readonly string[]
+}
+
 /** Offers to undo the last decisions. `from` is the page that follows: `overview`, or a platform. */
-export function Undo({
-  undo,
-  from = '',
-  nowMs,
-}: {
-  undo: UndoableDecisions | undefined
-  from?: string
-  nowMs: number
-}) {
+export function Undo({ undo, from = '', nowMs }: { undo: UndoView | undefined; from?: string; nowMs: number }) {
   if (undo === undefined) return null
-  const { decidedAtMs, platformIds } = undo
+  const { decidedAtMs, names } = undo
   return (
     <form class="card undo" method="post" action="/decisions/undo">
       <p class="small">
-        You decided about {countOf(platformIds.length, 'platform')} <Time ms={decidedAtMs} nowMs={nowMs} />. Undo works
-        for ten minutes. It does not recall alerts that were sent, or block lists that devices fetched.
+        You decided about {namesText(names)} <Time ms={decidedAtMs} nowMs={nowMs} />. Undo works for ten minutes. It
+        does not recall alerts that were sent, or block lists that devices fetched.
       </p>
       <input type="hidden" name="at" value={String(decidedAtMs)} />
       <input type="hidden" name="from" value={from} />
       <button type="submit">Undo</button>
     </form>
   )
+}
+
+const NAMES_SHOWN = 3
+
+/** `Claude, DeepSeek, Kimi and 12 more` */
+function namesText(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_SHOWN).join(', ')
+  return names.length <= NAMES_SHOWN ? shown : `${shown} and ${countText(names.length - NAMES_SHOWN)} more`
 }
 
 /** The notice after an undo. */

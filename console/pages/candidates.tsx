@@ -17,6 +17,7 @@ export interface CandidatesProps {
   readonly mayAdd: boolean
   readonly mayMark: boolean
   readonly done: string
+  /** The candidate that was dismissed; '' if it no longer is. */
   readonly doneName: string
 }
 

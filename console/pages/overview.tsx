@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { percentText } from '../../engine/export/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
 import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { StateTag, Undo, Undone } from '../design/decision.tsx'
+import { StateTag, Undo, Undone, type UndoView } from '../design/decision.tsx'
 import {
   bytesText,
   Card,
@@ -37,7 +36,7 @@ export interface OverviewProps {
   readonly mayScan: boolean
   readonly mayReadTokens: boolean
   readonly done: string
-  readonly undo: UndoableDecisions | undefined
+  readonly undo: UndoView | undefined
 }
 
 export function Overview({

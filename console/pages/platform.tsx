@@ -1,4 +1,3 @@
-import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import type { Strengths } from '../../engine/scan/confidence.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
@@ -7,7 +6,7 @@ import { Bar, Key, Timeline } from '../design/chart.tsx'
 import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { countColumn, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { StateTag, Undo, Undone } from '../design/decision.tsx'
+import { StateTag, Undo, Undone, type UndoView } from '../design/decision.tsx'
 import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time, volumeText } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
@@ -18,7 +17,7 @@ import { Access, Counts } from './platform-access.tsx'
 export interface PlatformProps extends DecisionProps {
   /** The member may read who uses the platform. */
   readonly mayReadClients: boolean
-  readonly undo: UndoableDecisions | undefined
+  readonly undo: UndoView | undefined
 }
 
 export function Platform(props: PlatformProps) {
@@ -65,7 +64,7 @@ export function Platform(props: PlatformProps) {
       </div>
       <DecisionDone {...props} />
       <Undone done={props.done} />
-      <Undo undo={props.undo} from={name} nowMs={nowMs} />
+      {props.undo?.names.includes(name) && <Undo undo={props.undo} from={name} nowMs={nowMs} />}
       {finding === undefined ? (
         <>
           <Empty title={`Not seen in the ${lastDays(view.windowDays)}`}>

@@ -1,12 +1,11 @@
 import type { VNode } from 'preact'
-import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { bytesColumn } from '../design/client-columns.tsx'
 import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { StateTag, TermsFields, Undo, Undone } from '../design/decision.tsx'
+import { StateTag, TermsFields, Undo, Undone, type UndoView } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
 import { html } from '../design/html.ts'
@@ -14,7 +13,7 @@ import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '..
 import { RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
-import type { PlatformTerms } from '../views/decisions.ts'
+import type { PlatformTerms, UndoView } from '../views/decisions.ts'
 import type { NewFilter, PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
 
 /** @param terms of the decisions, by the name of the platform: only the CSV file has them */
@@ -146,7 +145,7 @@ export interface PlatformsProps {
   /** The decisions that the member just made, and about how many platforms; '' if none. */
   readonly done: string
   readonly doneCount: number
-  readonly undo: UndoableDecisions | undefined
+  readonly undo: UndoView | undefined
 }
 
 export function Platforms(props: PlatformsProps) {

@@ -164,7 +164,9 @@ async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
     const sent = [...typed, ...['answer', 'comment'].map((name) => [name, fields.text(name)] as const)]
     const shown = sent.map(([name, text]) => [`typed-${name}`, text] as const)
     const { state, status } = refusedForm(error, new FormFields([...sent, ...shown]))
-    return itemPage(visit, given, state, status)
+    // The form of comments has no other field.
+    const errors = fields.text('comment') === '' ? state.errors : { comment: state.errors[''] ?? '' }
+    return itemPage(visit, given, { ...state, errors }, status)
   }
 }
 

@@ -11,6 +11,9 @@ const PATH = '/candidates'
 export const CANDIDATE_ROUTES: readonly Route[] = [
   page(PATH, 'discovery.read', (visit) => {
     const { query } = visit.request
+    const doneName = query.get('name') ?? ''
+    const { candidates } = visit.site.store
+    const stored = visit.site.store.environment.read(() => candidates.ofOrganization(visit.organization.id))
     const content = CandidatesPage({
       candidates: paged(
         visit.site.store.environment.read(() => candidatesView(visit)),
@@ -22,7 +25,7 @@ export const CANDIDATE_ROUTES: readonly Route[] = [
       mayAdd: visit.may('registry.add'),
       mayMark: visit.may('candidate.dismiss'),
       done: query.get('done') ?? '',
-      doneName: query.get('name') ?? '',
+      doneName: stored.some(({ name, dismissedAtMs }) => name === doneName && dismissedAtMs > 0) ? doneName : '',
     })
     return visit.page('Candidates', PATH, content)
   }),

@@ -1,6 +1,7 @@
-import { type UndoableDecisions, undoableDecisions } from '../../engine/admin/approvals.ts'
+import { undoableDecisions } from '../../engine/admin/approvals.ts'
 import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { type Decision, type DecisionState, decisionState } from '../../engine/store/decisions.ts'
+import type { UndoView } from '../design/decision.tsx'
 import type { Visit } from '../http/visit.ts'
 
 /** A platform of the registry, as links and forms name it. */
@@ -35,10 +36,15 @@ export class DecisionsByName {
 }
 
 /** What the member decided last, if it can be undone. */
-export function undoOf(visit: Visit): UndoableDecisions | undefined {
+export function undoOf(visit: Visit): UndoView | undefined {
   const { site, organization, identity, nowMs } = visit
   if (!visit.may('approval.undo')) return undefined
-  return undoableDecisions(site.store, organization.id, `member ${identity.member.name}`, nowMs)
+  const undoable = undoableDecisions(site.store, organization.id, `member ${identity.member.name}`, nowMs)
+  if (undoable === undefined) return undefined
+  const { platforms } = site.registry.catalogOf(organization.id)
+  const { decidedAtMs, platformIds } = undoable
+  const names = platformIds.map((id) => platforms.find((each) => each.id === id)?.name ?? id)
+  return { decidedAtMs, names: names.sort() }
 }
 
 /** Whether somebody has to decide about the platform. */

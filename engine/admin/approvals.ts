@@ -60,7 +60,8 @@ export function undoableDecisions(
       )
       .values(),
   ]
-  const own = made.filter(({ decidedBy }) => decidedBy === actor)
+  // What an undo restored can be undone like before. Where nothing was before, nothing is left.
+  const own = made.filter(({ decidedBy, restores }) => decidedBy === actor && restores !== 0)
   const decidedAtMs = Math.max(...own.map((each) => each.decidedAtMs))
   const platformIds = own.filter((each) => each.decidedAtMs === decidedAtMs).map(({ platformId }) => platformId)
   return platformIds.length === 0 ? undefined : { decidedAtMs, platformIds }
@@ -121,8 +122,8 @@ export class ApprovalChanges extends Changes {
   }
 
   /**
-   * Undoes what the actor decided last, at this time: the decisions before count again. Alerts that
-   * were sent and block lists that were fetched are not recalled.
+   * Undoes what the actor decided last, at this time: the decisions before count again, with their
+   * authors and times. Alerts that were sent and block lists that were fetched are not recalled.
    *
    * @throws Fault CONFLICT if it can no longer be undone, NOT_ALLOWED
    */
@@ -140,10 +141,16 @@ export class ApprovalChanges extends Changes {
         )
       }
       const decisions = last.platformIds.map((platformId): Omit<Decision, 'sequence'> => {
-        const [, before] = store.decisions.history(organizationId, platformId)
-        const terms = before ?? { kind: 'withdrawn', note: '', owner: '', expiresAtMs: 0 }
-        const { sequence: _, ...next } = { sequence: 0, ...terms, platformId, decidedBy, decidedAtMs: nowMs }
-        return next
+        const history = store.decisions.history(organizationId, platformId)
+        const [last] = history
+        const undone = last?.restores ?? last?.sequence ?? 0
+        const before = history.find(({ sequence }) => sequence === undone - 1)
+        if (before === undefined) {
+          const terms = { kind: 'withdrawn', note: '', owner: '', expiresAtMs: 0 } as const
+          return { ...terms, platformId, decidedBy, decidedAtMs: nowMs, restores: 0 }
+        }
+        const { sequence, ...restored } = before
+        return { restores: sequence, ...restored }
       })
       // The platforms have decisions already, so there are not more of them.
       store.decisions.putAll(organizationId, decisions, nowMs)

@@ -1,14 +1,12 @@
 import { isUsed } from '../../registry/contact.ts'
 import { reasonOf } from '../../registry/risk-sum.ts'
-import { dayOf, isoSeconds } from '../kernel/process/clock.ts'
+import { DAY_MS, dayOf, isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
 import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 import { bytesSent } from './volume-conditions.ts'
 
-const DAY_TEXT_CHARACTERS = '2026-11-22'.length
-const DAY_MS = 86_400_000
 /** Days for which late logs count, such as files that are sent after a weekend. */
 const LATE_DAYS_MAX = 7
 
@@ -115,8 +113,9 @@ function rejectedPlatforms({ store, organization }: ConditionInput, found: reado
     const { id, platform_name, metadata } = platform
     const decidedAtMs = rejectedAtMs.get(id)
     if (metadata.decision !== 'rejected' || decidedAtMs === undefined) return []
-    if (Date.parse(metadata.last_seen) <= decidedAtMs) return []
-    const day = metadata.last_seen.slice(0, DAY_TEXT_CHARACTERS)
+    const lastSeenMs = Date.parse(metadata.last_seen)
+    if (lastSeenMs <= decidedAtMs) return []
+    const day = isoDay(lastSeenMs)
     return {
       subject: subjectOf(platform),
       key: `${id} ${day}`,
@@ -141,7 +140,7 @@ function blockedPlatforms(
   for (const { day, platformId, evidence } of recent) {
     if (evidence.used > 0 || evidence.blocked === 0) continue
     if (evidence.lastSeenMs <= (rejectedAtMs.get(platformId) ?? Number.POSITIVE_INFINITY)) continue
-    const date = isoSeconds(day * DAY_MS).slice(0, DAY_TEXT_CHARACTERS)
+    const date = isoDay(day * DAY_MS)
     const name = lineOf(nameOf(platformId))
     blocked.set(platformId, {
       subject: { kind: 'platform', id: platformId, name },
@@ -167,14 +166,16 @@ function highVolumes(
     if (matches <= matchesMax) continue
     const detection = store.evidence.detection(organization.id, platformId)
     const platform = detection && byId.get(detection.id)
-    if (platform === undefined || platform.metadata.decision === 'approved') continue
-    const date = isoSeconds(day * DAY_MS).slice(0, DAY_TEXT_CHARACTERS)
+    if (platform === undefined) continue
+    const date = isoDay(day * DAY_MS)
     high.push({
       subject: subjectOf(platform),
       key: `${platform.id} ${date}`,
       period: date,
       title: `${platform.platform_name} had more than ${matchesMax} matches on ${date}`,
       details: { ...detailsOf(platform), day: date, matches_of_day: matches, threshold: matchesMax },
+      // Its day is not reported again if the approval ends.
+      isCovered: platform.metadata.decision === 'approved',
     })
   }
   return high

@@ -21,44 +21,46 @@ export function bytesSent(
 ): Condition[] {
   const megabytes = input.threshold('bytes-sent')
   const max = megabytes * BYTES_PER_MB
-  const conditionOf = (kind: string, id: string, name: string, day: number, bytes: number, who: string): Condition => ({
-    subject: { kind, id, name: lineOf(name) },
-    key: `${kind} ${id} ${isoDay(day * DAY_MS)} ${kind === 'organization' ? who : ''}`,
-    period: isoDay(day * DAY_MS),
-    title: lineOf(`${who} sent more than ${megabytes} MB on ${isoDay(day * DAY_MS)}`),
-    details: { day: isoDay(day * DAY_MS), bytes_sent: bytes, threshold: max },
+  const all = [...platforms(input, recent, found, max), ...groupsAndClients(input, firstDay, max)]
+  return all.map(({ subject, who, day, bytes, isCovered = false }) => {
+    const date = isoDay(day * DAY_MS)
+    return {
+      subject,
+      key: `${subject.kind} ${subject.id} ${date}`,
+      period: date,
+      title: lineOf(`${who} sent more than ${megabytes} MB on ${date}`),
+      details: { day: date, bytes_sent: bytes, threshold: max },
+      isCovered,
+    }
   })
-  return [
-    ...platforms(input, recent, found, max).map(({ day, platformId, name, bytes }) =>
-      conditionOf('platform', platformId, name, day, bytes, `Clients of ${name}`),
-    ),
-    ...groupsAndClients(input, firstDay, max, conditionOf),
-  ]
 }
 
+/** More bytes than the threshold on one day. */
+interface Excess extends Pick<Condition, 'subject' | 'isCovered'> {
+  readonly who: string
+  readonly day: number
+  readonly bytes: number
+}
+
+/** An approved platform is covered: its day is not reported again if the approval ends. */
 function platforms(
   { store, organization, nameOf }: ConditionInput,
   recent: readonly StoredDay[],
   found: readonly PublishedPlatform[],
   max: number,
-) {
+): Excess[] {
   const decisions = new Map(found.map(({ id, metadata }) => [id, metadata.decision]))
   return recent.flatMap(({ day, platformId, evidence: { bytesSent: bytes = 0 } }) => {
     const detection = bytes > max ? store.evidence.detection(organization.id, platformId) : undefined
     const decision = detection && decisions.get(detection.id)
-    if (decision === undefined || decision === 'approved') return []
-    return { day, platformId, name: lineOf(nameOf(platformId)), bytes }
+    if (decision === undefined) return []
+    const name = lineOf(nameOf(platformId))
+    const subject = { kind: 'platform', id: platformId, name } as const
+    return { subject, who: `Clients of ${name}`, day, bytes, isCovered: decision === 'approved' }
   })
 }
 
-type ConditionOf = (kind: string, id: string, name: string, day: number, bytes: number, who: string) => Condition
-
-function groupsAndClients(
-  { store, organization }: ConditionInput,
-  firstDay: number,
-  max: number,
-  conditionOf: ConditionOf,
-): Condition[] {
+function groupsAndClients({ store, organization }: ConditionInput, firstDay: number, max: number): Excess[] {
   if (store.clientErasures.isErasing(organization.id)) return []
   const { all, groupOf } = groupsOf(store, organization)
   const groups = new Map<string, { readonly days: Map<number, number>; clients: number; members: number }>()
@@ -77,16 +79,15 @@ function groupsAndClients(
       clients.set(day, { count: sum.count + 1, bytes: Math.max(sum.bytes, bytes) })
     }
   }
-  const ofGroups = [...groups].flatMap(([name, { days, clients: seen, members }]) =>
-    Math.max(members, seen) < GROUP_PEOPLE_MIN
-      ? []
-      : [...days]
-          .filter(([, bytes]) => bytes > max)
-          .map(([day, bytes]) => conditionOf('group', name, name, day, bytes, `The group ${name}`)),
-  )
+  const ofGroups = [...groups].flatMap(([name, { days, clients: seen, members }]) => {
+    if (Math.max(members, seen) < GROUP_PEOPLE_MIN) return []
+    const subject = { kind: 'group', id: name, name: lineOf(name) } as const
+    const high = [...days].filter(([, bytes]) => bytes > max)
+    return high.map(([day, bytes]) => ({ subject, who: `The group ${name}`, day, bytes }))
+  })
+  const subject = { kind: 'organization', id: organization.id, name: lineOf(organization.name) } as const
   const ofClients = [...clients].map(([day, { count, bytes }]) => {
-    const who = count === 1 ? 'A client' : `${count} clients each`
-    return conditionOf('organization', organization.id, organization.name, day, bytes, who)
+    return { subject, who: count === 1 ? 'A client' : `${count} clients each`, day, bytes }
   })
   return [...ofGroups, ...ofClients]
 }

@@ -73,7 +73,8 @@ export function basisOf(
   facts: FactsByTopic,
   atMs: number,
 ): ScoreBasis {
-  const { frameworkId, profile, result, status, template } = assessment
+  const { frameworkId, profile, result, status, template, completedAtMs } = assessment
+  const resultAtMs = status === 'completed' ? completedAtMs : atMs
   const hasEarlierRules = result !== null && result.rules !== RULES
   const items = itemsOf(categories)
   const notApplicable = items.filter(({ answer }) => answer === 'not_applicable')
@@ -97,7 +98,7 @@ export function basisOf(
         ? itemChanges(assessment, categories).filter(({ kind }) => kind !== 'removed').length
         : 0,
     caveats: [
-      ...(hasEarlierRules ? [] : failedMustPass(frameworkId, categories)).map(
+      ...(hasEarlierRules ? [] : failedMustPass(frameworkId, categories, resultAtMs)).map(
         ({ id: itemId, title, answer }): Caveat => {
           const failure = answer === 'not_applicable' ? 'Not applicable without a reason' : 'Not met'
           return { itemId, title, kind: 'must pass', reason: `${failure}, so the grade is D at best` }

@@ -32,11 +32,11 @@ export function completeAssessment(
 ): Assessment {
   assertMayComplete(assessment.status, categories)
   const { organizationId, frameworkId } = assessment
-  const result = resultOf(frameworkId, categories)
+  const completedAtMs = historyMs ?? nowMs
+  const result = resultOf(frameworkId, categories, completedAtMs)
   if (result === undefined) throw new Error('internal error: an assessment without a score was completed')
   const later = laterThan(store, organizationId, historyMs)
   const [last] = store.assessments.completed(organizationId).slice(later.length)
-  const completedAtMs = historyMs ?? nowMs
   for (const other of later) store.assessments.put({ ...other, completion: other.completion + 1 })
   const completed: Assessment = {
     ...assessment,

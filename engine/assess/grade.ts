@@ -1,5 +1,6 @@
 import type { AssessmentCategory, AssessmentItem, AssessmentResult } from '../store/assessments.ts'
 import { type AnyFrameworkId, isBuiltIn } from '../store/framework.ts'
+import { lawFrom } from './law.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf, scaleOf, scoreOf } from './score.ts'
 import { itemsOf } from './states.ts'
@@ -13,7 +14,7 @@ export type Grade = (typeof GRADES)[number]
  * Increase it when one of them changes, because completed assessments keep their results. A new item
  * changes no rule: completed assessments lack it.
  */
-export const RULES = 1
+export const RULES = 2
 
 /** The grade of an integer score from 0 to 100. */
 export function gradeOf(score: number): Grade {
@@ -24,31 +25,38 @@ export function gradeOf(score: number): Grade {
   return 'F'
 }
 
-/** The result with the present answers. undefined: no item has an answer that counts. */
+/**
+ * The result with the present answers. undefined: no item has an answer that counts.
+ *
+ * @param atMs its completion, or now
+ */
 export function resultOf(
   frameworkId: AnyFrameworkId,
   categories: readonly AssessmentCategory[],
+  atMs: number,
 ): AssessmentResult | undefined {
   const { overallScore, categories: scores } = scoreOf(categories, scaleOf(frameworkId))
   if (overallScore === null) return undefined
   const grade = gradeOf(overallScore)
-  const isCapped = grade !== 'F' && failedMustPass(frameworkId, categories).length > 0
+  const isCapped = grade !== 'F' && failedMustPass(frameworkId, categories, atMs).length > 0
   return { overallScore, grade: isCapped ? 'D' : grade, categories: scores, rules: RULES }
 }
 
 /**
  * Must-pass items whose answer is below 50, or that do not apply without a reason: no good average
- * makes up for them.
+ * makes up for them. What the law does not ask for yet at this time is not among them.
  */
 export function failedMustPass(
   frameworkId: AnyFrameworkId,
   categories: readonly AssessmentCategory[],
+  atMs: number,
 ): AssessmentItem[] {
   if (!isBuiltIn(frameworkId)) return []
   const known = frameworkItems(frameworkId)
   const scale = scaleOf(frameworkId)
   return itemsOf(categories).filter(({ id, answer, note }) => {
     const isFailed = answer === 'not_applicable' ? note === '' : (pointsOf(answer, scale) ?? 100) < 50
-    return isFailed && known.get(itemKey(id))?.mustPass === true
+    const isMustPass = known.get(itemKey(id))?.mustPass === true && lawFrom(frameworkId, id, atMs) === undefined
+    return isFailed && isMustPass
   })
 }

@@ -43,11 +43,11 @@ export function rated({ store, clock, organization }: AdminContext, all: readonl
 
 /** The score so far counts only answered items. For a completed assessment it is final. */
 export function progress(context: AdminContext, assessment: Assessment): Shown {
-  const { store } = context
+  const { store, clock } = context
   const categories = store.assessments.categories(assessment)
   const [known] = rated(context, [assessment])
   const template = templateOf(store, assessment.organizationId, assessment.frameworkId)
-  const result = assessment.result ?? resultOf(assessment.frameworkId, categories)
+  const result = assessment.result ?? resultOf(assessment.frameworkId, categories, clock.nowMs())
   const row = {
     ...assessments(known === undefined ? [] : [known]).rows[0],
     overall_score: result?.overallScore ?? null,

@@ -29,6 +29,8 @@ export interface Decision {
   readonly decidedAtMs: number
   /** Numbers the decisions about a platform, from 1. */
   readonly sequence: number
+  /** Made by an undo: the sequence of the decision that counts again, 0 if there was none. */
+  readonly restores?: number
 }
 
 /** The state of a platform with this decision, or without one. */

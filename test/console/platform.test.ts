@@ -132,7 +132,7 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   t.match(waiting, /Pilot until spring/)
   t.match(waiting, /ada@acme\.example/)
   t.match(waiting, /title="2027-03-31T00:00:00Z">in 130 days/)
-  t.match(waiting, /You decided about 1 platform.*does not recall alerts.*name="from" value="DeepSeek"/s)
+  t.match(waiting, /You decided about DeepSeek .*does not recall alerts.*name="from" value="DeepSeek"/s)
   scan(site)
   const after = (await admin.get('/platforms/DeepSeek')).text
   t.same(points(after), expectedPoints(true))
@@ -173,22 +173,33 @@ t.test('undo restores the decisions before, for ten minutes, and only those of t
   t.match(undone, { status: 303, headers: { location: '/platforms/DeepSeek?done=undone' } })
   t.match((await admin.get('/platforms/DeepSeek?done=undone')).text, /The decision is undone/)
   t.match(store.decisions.history(organization.id, 'deepseek'), [
-    { kind: 'approved', note: 'a "note"', expiresAtMs: NOON + 3_600_000, decidedBy: 'member a' },
+    {
+      kind: 'approved',
+      note: 'a "note"',
+      expiresAtMs: NOON + 3_600_000,
+      decidedBy: 'operator operator',
+      decidedAtMs: NOON,
+    },
     { kind: 'rejected', note: 'Leaves the country' },
     { kind: 'approved', decidedBy: 'operator operator' },
   ])
   clock.add(1000)
   t.equal((await admin.post('/decisions/undo', fields)).status, 409, 'once')
-  const selection = { platform: ['Claude', 'DeepSeek'] }
+  const selection = { platform: ['Claude', 'DeepSeek', 'GitHub Copilot', 'ChatGPT'] }
   t.equal((await admin.post('/decisions/reject', selection)).status, 303)
   const bulk = (await admin.get('/platforms')).text
-  t.match(bulk, /You decided about 2 platforms/)
+  t.match(bulk, /You decided about ChatGPT, Claude, DeepSeek and 1 more </)
+  t.equal(undoFields((await admin.get('/platforms/Kimi')).text), undefined, 'not about this platform')
+  t.match(undoFields((await admin.get('/platforms/Claude')).text), { from: 'Claude' })
   t.equal((await admin.post('/decisions/undo', undoFields(bulk) ?? {})).status, 303)
   const states = Object.fromEntries(store.decisions.inForce(organization.id, clock.nowMs()).states)
-  t.same(states, { claude: 'waiting', deepseek: 'approved' })
+  t.match(states, { claude: 'waiting', deepseek: 'approved' })
+  t.equal(undoFields((await admin.get('/platforms')).text), undefined, 'an undo is not undone')
+  t.equal((await admin.post('/decisions/reject', selection)).status, 303)
+  const late = undoFields((await admin.get('/platforms')).text) ?? {}
   clock.add(10 * 60_000)
   t.equal(undoFields((await admin.get('/platforms')).text), undefined)
-  t.equal((await admin.post('/decisions/undo', undoFields(bulk) ?? {})).status, 409)
+  t.equal((await admin.post('/decisions/undo', late)).status, 409)
 })
 
 t.test('a rejection leads to block lists', async (t) => {

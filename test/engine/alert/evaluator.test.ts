@@ -163,6 +163,12 @@ t.test('a high volume is reported once per platform and day', async (t) => {
   site.scan(['claude.ai'])
   t.same(site.evaluate(), {})
   t.match(site.store.alerts.newest(site.organization.id, 1), [{ details: { matches_of_day: 3, day: '2026-11-20' } }])
+  site.administration.approvals.add(site.organization, catalog, ['claude'])
+  site.scan([])
+  t.same(site.evaluate(), {})
+  site.administration.approvals.remove(site.organization, catalog, ['claude'])
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), {}, 'it was approved for a moment')
 })
 
 t.test('much data sent is reported by platform, group and number of clients, and names no client', async (t) => {
@@ -195,12 +201,19 @@ t.test('much data sent is reported by platform, group and number of clients, and
     'A client sent more than 10 MB on 2026-11-20',
     'Clients of ChatGPT sent more than 10 MB on 2026-11-20',
   ])
-  t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), ['2 clients each sent more than 10 MB on 2026-11-20'])
+  t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), [], 'further clients on the same day')
+  const both = [
+    '2 clients each sent more than 10 MB on 2026-11-19',
+    'Clients of ChatGPT sent more than 10 MB on 2026-11-19',
+  ]
+  t.same(sends('chatgpt.com', 10.5, ['fay', 'gil'], 1), both)
   t.same(sends('chatgpt.com', 1, ['fay']), [], 'once a day')
   administration.approvals.add(organization, catalog, ['chatgpt'])
   t.same(sends('chatgpt.com', 11, ['fay'], 3), ['A client sent more than 10 MB on 2026-11-17'], 'it is approved')
+  administration.approvals.remove(organization, catalog, ['chatgpt'])
+  t.same(sends('chatgpt.com', 1, ['fay']), [], 'the days before and of the approval are not reported again')
   t.same(sends('chatgpt.com', 11, ['fay'], 9), [], 'too late')
-  t.notMatch(JSON.stringify(store.alerts.newest(organization.id, 100)), /fay|ada|Board|10\.0\.0/)
+  t.notMatch(JSON.stringify(store.alerts.newest(organization.id, 100)), /\b(fay|ada|Board)\b|10\.0\.0/)
 })
 
 t.test('a high volume in logs that arrive up to 7 days late is reported for its day, once', async (t) => {

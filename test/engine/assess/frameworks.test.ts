@@ -158,6 +158,13 @@ function mostUrgent(frameworkId: FrameworkId): string[] {
     .map(({ itemId }) => itemId)
 }
 
+t.test('everybody who uses or builds AI looks for shadow AI', async (t) => {
+  for (const id of ['INV-2', 'INV-3']) {
+    const item = itemsOf('ai-security').find((each) => each.id === id)
+    t.same(item?.baselines, ['user', 'builder', 'high-risk-deployer'])
+  }
+})
+
 t.test('priorities follow risk', async (t) => {
   const first = (id: FrameworkId) => itemsOf(id).filter(({ priority }) => priority === 1).length
   t.ok(first('ai-security') <= 20, `P1 of AI Security: ${first('ai-security')}`)

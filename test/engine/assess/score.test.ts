@@ -188,11 +188,20 @@ for (const [framework, others, expected, note = ''] of CAPPED) {
       ...each,
       items: items.map((one) => ({ ...one, answer: others[one.id] ?? ('yes' as const), note })),
     }))
-    const result = resultOf(framework, categories)
+    const result = resultOf(framework, categories, Date.parse('2026-12-01'))
     t.equal(result?.grade, expected)
     t.equal(gradeOf(result?.overallScore ?? 0) <= 'B', true, 'without the must-pass items')
   })
 }
+
+t.test('an item that is not in force yet does not limit the grade', async (t) => {
+  const categories = currentItems('ai-security').categories.map(({ items, ...each }) => ({
+    ...each,
+    items: items.map((one) => ({ ...one, answer: one.id === 'PRO-7' ? ('no' as const) : ('yes' as const) })),
+  }))
+  t.equal(resultOf('ai-security', categories, Date.parse('2026-12-01'))?.grade, 'A')
+  t.equal(resultOf('ai-security', categories, Date.parse('2026-12-02'))?.grade, 'D')
+})
 
 t.test('the code computes the worked example in docs/reference/assessments.md', async (t) => {
   const page = readFileSync(join(REPOSITORY, 'docs/reference/assessments.md'), 'utf8')

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { undoableDecisions } from '../../../engine/admin/approvals.ts'
 import { clientList } from '../../../engine/admin/client-list.ts'
-import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX, DECISIONS_KEPT_MAX } from '../../../engine/limits.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
@@ -280,6 +281,30 @@ t.test('history: every decision with its author, also after a withdrawal, the la
     { action: 'approval.reject', subject: 'claude', details: { owner: 'Legal' }, actor: 'member Ada@acme.example' },
     { action: 'approval.remove', details: {} },
   ])
+})
+
+t.test('an undo restores the author and the time, and the next undo is of the decision before', async (t) => {
+  const { store, clock, organization, approvals } = made(t)
+  const { id } = organization
+  const actor = 'operator operator'
+  const next = () => undoableDecisions(store, id, actor, clock.nowMs())?.decidedAtMs
+  for (const note of ['first', 'second', 'third']) {
+    approvals.add(organization, catalog, ['claude'], { note })
+    clock.add(MINUTE_MS)
+  }
+  for (const [note, minute] of [
+    ['second', 1],
+    ['first', 0],
+  ] as const) {
+    approvals.undo(organization, NOON + (minute + 1) * MINUTE_MS)
+    const decidedAtMs = NOON + minute * MINUTE_MS
+    t.match(store.decisions.get(id, 'claude'), { kind: 'approved', note, decidedBy: actor, decidedAtMs })
+    t.equal(next(), decidedAtMs)
+  }
+  approvals.undo(organization, NOON)
+  t.match(store.decisions.get(id, 'claude'), { kind: 'withdrawn', decidedAtMs: clock.nowMs() })
+  t.equal(next(), undefined)
+  t.throws(() => approvals.undo(organization, clock.nowMs()), { code: 'CONFLICT' })
 })
 
 t.test('an approval that expired can be given again with the same terms', async (t) => {
