@@ -13,7 +13,7 @@ import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '..
 import { RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
-import type { PlatformTerms, UndoView } from '../views/decisions.ts'
+import type { PlatformTerms } from '../views/decisions.ts'
 import type { NewFilter, PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
 
 /** @param terms of the decisions, by the name of the platform: only the CSV file has them */
