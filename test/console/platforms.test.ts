@@ -17,7 +17,7 @@ import { serveConsole, type TestConsole } from '../support/console.ts'
 
 const catalog = loadCatalog()
 const PAGE_GZIP_BYTES_MAX = 40 * 1024
-const PAGE_MS_MAX = 20
+const PAGE_MS_MAX = 60
 
 /** Publishes the first platforms of the registry, with figures that differ. */
 function publish({ store, organization }: TestConsole, count: number): void {

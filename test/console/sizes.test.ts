@@ -13,7 +13,8 @@ import { populate } from '../support/console-data.ts'
 import { cpuMsOf } from '../support/wait.ts'
 
 const PAGE_GZIP_BYTES_MAX = 40 * 1024
-const PAGE_CPU_MS_MAX = 20
+/** About 10 ms on a machine without other work; work that grows with the square takes seconds. */
+const PAGE_CPU_MS_MAX = 60
 
 t.test('every page of an organization with 800 platforms has at most 40 KB', async (t) => {
   const site = await serveConsole(t)
