@@ -11,7 +11,7 @@ import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { type DayBar, Key, Timeline } from '../design/chart.tsx'
 import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx'
-import { countColumn, csvOnly, textColumn } from '../design/columns.tsx'
+import { countColumn, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
@@ -73,13 +73,15 @@ export function clientView(visit: Visit, client: string): ClientView {
   const { states } = store.decisions.inForce(organization.id, nowMs)
   const stateOf = (id: string): DecisionState => states.get(id) ?? 'waiting'
   const { name, network } = namesOf(store, organization.id)(client)
+  const summary = store.clientSummaries.get(organization.id, client, true)
+  const addresses = summary?.addresses ?? []
   return {
     client,
     isPseudonym: isPseudonym(client),
     name: name ?? '',
     network: network ?? '',
-    addresses: store.clientSummaries.get(organization.id, client, true)?.addresses ?? [],
-    group: groupsOf(store, organization).groupOf({ client, ...userOf(use, client) }) ?? '',
+    addresses,
+    group: groupsOf(store, organization).groupOf({ client, isUser: summary !== undefined, addresses }) ?? '',
     windowDays: organization.evidenceWindowDays,
     rows: use.platforms.map(({ platformId, ...row }) => ({
       ...row,
@@ -91,12 +93,6 @@ export function clientView(visit: Visit, client: string): ClientView {
     firstSeenMs: Math.min(...use.platforms.map(({ firstSeenMs }) => firstSeenMs)),
     lastSeenMs: Math.max(...use.platforms.map(({ lastSeenMs }) => lastSeenMs)),
   }
-}
-
-/** Whether the client is a user, and the addresses that it used last. */
-function userOf({ platforms }: UseOfClient, client: string): { isUser: boolean; addresses: string[] } {
-  const asUser = platforms.filter(({ user }) => user === client).sort((a, b) => a.lastSeenMs - b.lastSeenMs)
-  return { isUser: asUser.length > 0, addresses: asUser.map((use) => use.client) }
 }
 
 /** One bar for each day since the first use. */
@@ -226,16 +222,17 @@ function PersonData({ path, view: { addresses } }: { readonly path: string; read
   )
 }
 
+/** Of a CSV file. */
 export const PERSON_COLUMNS: readonly Column<PersonRow>[] = [
-  csvOnly(textColumn('kind', 'Kind', ({ kind }) => kind)),
-  csvOnly(textColumn('at', 'When', ({ at }) => at)),
-  csvOnly(textColumn('platform', 'Platform', ({ platform }) => platform)),
-  csvOnly(textColumn('client', 'Client', ({ client }) => client)),
-  csvOnly(textColumn('user', 'User', ({ user }) => user)),
-  csvOnly(countColumn('matches', 'Matches', ({ matches }) => matches)),
-  csvOnly(countColumn('sent', 'Bytes sent', ({ bytesSent }) => bytesSent)),
-  csvOnly(countColumn('received', 'Bytes received', ({ bytesReceived }) => bytesReceived)),
-  csvOnly(textColumn('text', 'About', ({ text }) => text)),
+  textColumn('kind', 'Kind', ({ kind }) => kind),
+  textColumn('at', 'When', ({ at }) => at),
+  textColumn('platform', 'Platform', ({ platform }) => platform),
+  textColumn('client', 'Client', ({ client }) => client),
+  textColumn('user', 'User', ({ user }) => user),
+  countColumn('matches', 'Matches', ({ matches }) => matches),
+  countColumn('sent', 'Bytes sent', ({ bytesSent }) => bytesSent),
+  countColumn('received', 'Bytes received', ({ bytesReceived }) => bytesReceived),
+  textColumn('text', 'About', ({ text }) => text),
 ]
 
 function Reveal({ form, path }: ClientProps & { readonly path: string }) {

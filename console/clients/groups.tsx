@@ -97,17 +97,16 @@ export function groupPath(group: string): string {
 const GROUP_COLUMNS: readonly Column<GroupUse>[] = [
   {
     ...textColumn('group', 'Group', ({ name }: GroupUse) => name),
-    cell: ({ name, isNetwork, manager }) => (
+    cell: ({ name, isNetwork }) => (
       <>
         <a class="break" href={groupPath(name)}>
           {name}
         </a>
-        <p class="small muted break">{isNetwork ? 'network' : manager}</p>
+        {isNetwork && <p class="small muted">network</p>}
       </>
     ),
   },
   csvOnly(textColumn('kind', 'Kind', ({ isNetwork }) => (isNetwork ? 'network' : 'group'))),
-  csvOnly(textColumn('manager', 'Manager', ({ manager }) => manager)),
   { ...countColumn('members', 'Members', ({ members }) => members), wide: true },
   countColumn('clients', 'Clients', ({ clients }) => clients),
   countColumn('platforms', 'Platforms', ({ platformIds }) => platformIds.size),
@@ -159,8 +158,8 @@ function ImportGroups({ form: state }: GroupsProps) {
       <form class="stack" method="post" action={CLIENT_GROUPS_PATH}>
         <FormError form={state} />
         <p class="small muted">
-          A CSV line for each member: user or address as your logs write it, group, and the manager's mail address if
-          you like. An import replaces all groups. A change of what is kept of clients deletes them.
+          A CSV line for each member: user or address as your logs write it, and group. An import replaces all groups. A
+          change of what is kept of clients deletes them.
         </p>
         <FileContent
           form={state}

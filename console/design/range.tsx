@@ -18,7 +18,7 @@ export function rangeText(days: number): string {
 
 /** The filter of lists by time. */
 export function RangeSelect({ days, windowDays }: { readonly days: number | undefined; readonly windowDays: number }) {
-  const options = [...rangesOf(windowDays).map((each) => [String(each), rangeText(each)] as const)]
+  const options = rangesOf(windowDays).map((each) => [String(each), rangeText(each)] as const)
   return (
     <FilterSelect
       name="days"

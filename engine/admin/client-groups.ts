@@ -1,6 +1,8 @@
 import { parse } from 'csv-parse/sync'
 import { Fault } from '../kernel/process/error-codes.ts'
+import { addressBytes, canonicalAddress } from '../kernel/process/network.ts'
 import { CLIENT_GROUP_MEMBERS_MAX, CLIENT_GROUPS_MAX } from '../limits.ts'
+import { personKey } from '../scan/group-use.ts'
 import type { ClientGroup } from '../store/client-groups.ts'
 import { type ClientSettings, clientModeOf, NAME_BYTES_MAX, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
@@ -9,7 +11,10 @@ import { storedClients } from './client-use.ts'
 
 /** One line without control characters. */
 const TEXT = /^[^\p{Cc}\p{Cf}\u2028\u2029]+$/u
-const MAIL = /^[^\s@]{1,64}@[^\s@]{1,190}$/
+/** The first cell of a header. */
+const HEADER = /^(?:user|address|client)$/i
+/** The address of `10.2.0.0/16`, `[2001:db8::1]` or `[2001:db8::1]:443`. */
+const IN_NETWORK_OR_BRACKETS = /^\[?([^\]/]+)[\]/]/
 const LINE_SHOWN_CHARS = 60
 
 /** Groups with members as they are stored, and the setting that they were made for. */
@@ -17,36 +22,36 @@ export interface StoredGroups extends ClientSettings {
   readonly groups: readonly ClientGroup[]
 }
 
+/** A group as a file has it. */
+type ReadGroup = Omit<ClientGroup, 'people'>
+
 /**
- * Reads a CSV file with a row for each member: user or address, group, and optionally the mail
- * address of the manager. A header is optional. A later row replaces the group of a member.
+ * Reads a CSV file with a row for each member: user or address, and group. A header is optional. A
+ * later row replaces the group of a member.
  *
  * @throws Fault USAGE with the row that is wrong
  */
-export function readGroups(text: string, where: string): ClientGroup[] {
+export function readGroups(text: string, where: string): ReadGroup[] {
   let rows: string[][]
   try {
-    rows = parse(text, { bom: true, relax_column_count: true, skip_empty_lines: true, trim: true, comment: '#' })
+    rows = parse(text, { bom: true, relax_column_count: true, skip_empty_lines: true, trim: true })
   } catch (error) {
     throw new Fault('USAGE', `${where}: ${(error as Error).message}`)
   }
   const groupOf = new Map<string, string>()
-  const groups = new Map<string, { readonly name: string; manager: string; readonly members: string[] }>()
+  const groups = new Map<string, { readonly name: string; readonly members: string[] }>()
   for (const [index, row] of rows.entries()) {
-    const [member = '', name = '', manager = ''] = row
-    if (index === 0 && name.toLowerCase() === 'group') continue
-    const wrong = (expected: string): Fault => {
+    const [member = '', name = '', ...others] = row
+    if (index === 0 && HEADER.test(member)) continue
+    const isWrong = !isText(member) || !isText(name) || others.some((cell) => cell !== '')
+    if (isWrong || addressBytes(IN_NETWORK_OR_BRACKETS.exec(member)?.[1] ?? '') !== undefined) {
       const found = JSON.stringify(row.join(',').slice(0, LINE_SHOWN_CHARS))
-      return new Fault('USAGE', `${where}: row ${index + 1}: expected ${expected}; found ${found}`)
+      const expected = 'user or address,group such as jdoe,Finance or 10.20.1.21,Finance'
+      throw new Fault('USAGE', `${where}: row ${index + 1}: expected ${expected}; found ${found}`)
     }
-    if (!isText(member) || !isText(name) || (manager !== '' && !MAIL.test(manager)))
-      throw wrong('user or address,group,manager such as jdoe,Finance,ada@acme.example')
-    const group = groups.get(name.toLowerCase()) ?? { name, manager, members: [] }
-    if (manager !== '' && group.manager !== '' && group.manager !== manager)
-      throw wrong(`one manager of ${group.name}, ${group.manager}`)
-    if (group.manager === '') group.manager = manager
-    groups.set(name.toLowerCase(), group)
-    groupOf.set(member, name.toLowerCase())
+    const key = name.toLowerCase()
+    groups.set(key, groups.get(key) ?? { name, members: [] })
+    groupOf.set(canonicalAddress(member), key)
   }
   for (const [member, name] of groupOf) groups.get(name)?.members.push(member)
   if (groupOf.size > CLIENT_GROUP_MEMBERS_MAX || groups.size > CLIENT_GROUPS_MAX) {
@@ -66,12 +71,15 @@ function isText(text: string): boolean {
  *
  * @throws Fault SECRETS_KEY
  */
-export function storedGroups(store: Store, organization: Organization, groups: readonly ClientGroup[]): StoredGroups {
+export function storedGroups(store: Store, organization: Organization, groups: readonly ReadGroup[]): StoredGroups {
   const stored = storedClients(store, organization)
   return {
     mode: clientModeOf(organization),
     keyId: organization.clientKeyId ?? '',
-    groups: groups.map((group) => ({ ...group, members: [...new Set(group.members.map(stored))] })),
+    groups: groups.map(({ name, members }) => {
+      const personOf = new Map(members.map((member) => [stored(member), personKey(member)]))
+      return { name, members: [...personOf.keys()], people: new Set(personOf.values()).size }
+    }),
   }
 }
 

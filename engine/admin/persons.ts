@@ -2,7 +2,7 @@ import { unpackEvent } from '../kernel/event/event.ts'
 import { DAY_MS, isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { PERSON_ROWS_MAX } from '../limits.ts'
-import { beginErasure, ERASED_SUBJECT, namesClient } from '../scan/erase-clients.ts'
+import { beginErasure, ERASED_SUBJECT, isUseOf, namesClient } from '../scan/erase-clients.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import { ClientReader } from '../store/client-records.ts'
 import type { EventQueue } from '../store/event-queue.ts'
@@ -34,7 +34,7 @@ const NONE = { at: '', platform: '', client: '', user: '', matches: 0, bytesSent
  * User names, addresses and pseudonyms as they are stored.
  *
  * @param withAddresses also the addresses that these users used last
- * @throws Fault SECRETS_KEY
+ * @throws Fault SECRETS_KEY, CONFLICT while clients are being erased, or without a list of addresses
  */
 export function personOf(
   store: Store,
@@ -42,10 +42,20 @@ export function personOf(
   texts: readonly string[],
   withAddresses: boolean,
 ): string[] {
-  const given = texts.map(storedClients(store, organization))
   const { id } = organization
+  refuseWhileErasing(store, id)
+  const given = texts.map(storedClients(store, organization))
+  if (!withAddresses) return [...new Set(given)]
+  if (store.clientSummaries.totals(id) === undefined)
+    throw new Fault('CONFLICT', 'the next scan makes the list of addresses; try again after it')
   const used = given.flatMap((text) => store.clientSummaries.get(id, text, true)?.addresses ?? [])
-  return [...new Set(withAddresses ? [...given, ...used] : given)]
+  return [...new Set([...given, ...used])]
+}
+
+/** @throws Fault CONFLICT */
+function refuseWhileErasing({ clientErasures }: Store, organizationId: string): void {
+  if (clientErasures.isErasing(organizationId))
+    throw new Fault('CONFLICT', 'clients are being erased; try again after the next scan')
 }
 
 /** Exports and erases of what is stored about one person. */
@@ -67,8 +77,7 @@ export class PersonChanges extends Changes {
     const { store, clock } = this
     const { id } = organization
     return this.audited('client.erase', id, () => {
-      if (store.clientErasures.isErasing(id))
-        throw new Fault('CONFLICT', 'clients are being erased; try again after the next scan')
+      refuseWhileErasing(store, id)
       beginErasure(store, id, person)
       const scan = requestScan(store, organization, clock)
       return { organizationId: id, subject: ERASED_SUBJECT, details: { names: person.length }, result: { scan } }
@@ -88,10 +97,8 @@ export function personRows(store: Store, organization: Organization, person: rea
 
 function* rowsOf(store: Store, { id }: Organization, person: ReadonlySet<string>): Generator<PersonRow> {
   if (store.clientErasures.isErasing(id)) return
-  for (const { name, members, manager } of store.clientGroups.ofOrganization(id)) {
+  for (const { name, members } of store.clientGroups.ofOrganization(id))
     for (const member of members) if (person.has(member)) yield { ...NONE, kind: 'group', client: member, text: name }
-    if (person.has(manager)) yield { ...NONE, kind: 'group', client: manager, text: `manager of ${name}` }
-  }
   const names = namesOf(store, id)
   for (const client of person) {
     const { name } = names(client)
@@ -102,7 +109,7 @@ function* rowsOf(store: Store, { id }: Organization, person: ReadonlySet<string>
     const reader = new ClientReader(bytes, day)
     while (reader.next()) {
       const { client, user, matches, bytesSent, bytesReceived } = reader
-      if (!person.has(client) && !person.has(user)) continue
+      if (!isUseOf(person, reader)) continue
       const use = { platform: platformId, client, user, matches, bytesSent, bytesReceived }
       yield { ...NONE, kind: 'use', at: isoDay(day * DAY_MS), ...use }
     }
@@ -124,7 +131,7 @@ function* waiting(queue: EventQueue, organizationId: string, person: ReadonlySet
       const event = unpackEvent(bytes, true)
       if (typeof event === 'string') continue
       const { name, client, user = '', count, firstSeenMs, bytesSent = 0, bytesReceived = 0 } = event
-      if (!person.has(client) && !person.has(user)) continue
+      if (!isUseOf(person, { client, user })) continue
       const use = { platform: name, client, user, matches: count, bytesSent, bytesReceived }
       yield { ...NONE, kind: 'event that waits', at: isoSeconds(firstSeenMs), ...use }
     }

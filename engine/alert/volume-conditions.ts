@@ -1,6 +1,6 @@
 import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
 import { GROUP_PEOPLE_MIN } from '../limits.ts'
-import { groupsOf } from '../scan/group-use.ts'
+import { groupsOf, personKey } from '../scan/group-use.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
 import { DAY_NUMBERS, numbersOf } from '../store/client-summaries.ts'
 import type { StoredDay } from '../store/evidence.ts'
@@ -63,12 +63,13 @@ function platforms(
 function groupsAndClients({ store, organization }: ConditionInput, firstDay: number, max: number): Excess[] {
   if (store.clientErasures.isErasing(organization.id)) return []
   const { all, groupOf } = groupsOf(store, organization)
-  const groups = new Map<string, { readonly days: Map<number, number>; clients: number; members: number }>()
-  for (const { name, members } of all) groups.set(name, { days: new Map(), clients: 0, members })
+  const groups = new Map(
+    all.map(({ name, members }) => [name, { days: new Map<number, number>(), people: new Set<string>(), members }]),
+  )
   const clients = new Map<number, { count: number; bytes: number }>()
   for (const summary of store.clientSummaries.all(organization.id)) {
     const group = all.length === 0 ? undefined : groups.get(groupOf(summary) ?? '')
-    if (group !== undefined) group.clients++
+    if (group !== undefined && group.people.size < GROUP_PEOPLE_MIN) group.people.add(personKey(summary.client))
     const numbers = numbersOf(summary.days)
     for (let at = 0; at < numbers.length; at += DAY_NUMBERS) {
       const [day = 0, , , bytes = 0] = numbers.slice(at, at + DAY_NUMBERS)
@@ -79,8 +80,8 @@ function groupsAndClients({ store, organization }: ConditionInput, firstDay: num
       clients.set(day, { count: sum.count + 1, bytes: Math.max(sum.bytes, bytes) })
     }
   }
-  const ofGroups = [...groups].flatMap(([name, { days, clients: seen, members }]) => {
-    if (Math.max(members, seen) < GROUP_PEOPLE_MIN) return []
+  const ofGroups = [...groups].flatMap(([name, { days, people, members }]) => {
+    if (Math.max(members, people.size) < GROUP_PEOPLE_MIN) return []
     const subject = { kind: 'group', id: name, name: lineOf(name) } as const
     const high = [...days].filter(([, bytes]) => bytes > max)
     return high.map(([day, bytes]) => ({ subject, who: `The group ${name}`, day, bytes }))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listText } from '../admin/changes.ts'
 import { readGroups, storedGroups } from '../admin/client-groups.ts'
 import { type ListedClient, searchedText } from '../admin/client-list.ts'
 import { type NamesOf, namesOf } from '../admin/client-use.ts'
@@ -13,7 +14,7 @@ import {
   CLIENT_NAMES_MAX,
   PERSON_ROWS_MAX,
 } from '../limits.ts'
-import { type GroupUse, groupUse } from '../scan/group-use.ts'
+import { type GroupUse, groupsOf, groupUse } from '../scan/group-use.ts'
 import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
 import { clientRow } from './platform.ts'
 
@@ -70,7 +71,6 @@ const groups = table<GroupUse>([
   ['Blocked', 'blocked', { hide: 2 }],
   ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
   ['Received', 'bytes_received', { hide: 4, of: ({ bytesReceived }) => bytesReceived || null }],
-  ['Manager', 'manager', { hide: 1, wrap: true, of: ({ manager }) => manager || null }],
 ])
 
 const LISTED = 100
@@ -114,6 +114,13 @@ export const commands: Commands = {
       limit: limitOption('--limit <count>', 'Limit the list to this many rows', LISTED, LISTED_MAX),
     },
     run({ store, administration, registry, organization }, { search = '', group, sort, limit }) {
+      if (group !== undefined) {
+        const known = store.environment.read(() => groupsOf(store, organization).all.map(({ name }) => name))
+        if (!known.includes(group)) {
+          const others = known.length === 0 ? 'There are no groups' : `Groups: ${listText(known)}`
+          throw new Fault('NOT_FOUND', `no group ${JSON.stringify(group)}. ${others}`)
+        }
+      }
       const { platforms: catalog } = registry.catalogOf(organization.id)
       const { clients, total, others, isMade } = administration.clients.list(organization, catalog, {
         search: search.trim(),
@@ -162,9 +169,16 @@ export const commands: Commands = {
     params: PERSON,
     run({ store, administration, organization }, { texts, withAddresses }) {
       const found = personOf(store, organization, texts, withAddresses)
+      const rows = store.environment.read(() => personRows(store, organization, found))
+      if (rows.length === 0) throw new Fault('NOT_FOUND', `nothing is stored about ${found.join(', ')}`)
       administration.persons.erase(organization, found)
       for (const _step of administration.organizations.eraseClients(organization));
-      return { vertical: true, columns: [['Erased', 'erased']], rows: [{ erased: found.join(', ') }] }
+      if (rows.length === PERSON_ROWS_MAX) process.stderr.write(`counted the first ${PERSON_ROWS_MAX} rows\n`)
+      const counts = new Map<string, number>()
+      for (const { kind } of rows) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+      const data = Array.from(counts, ([kind, count]) => `${kind} (${count})`).join(', ')
+      const columns = [['Erased', 'erased'] as const, ['Data', 'data'] as const]
+      return { vertical: true, columns, rows: [{ erased: found.join(', '), data }] }
     },
   }),
   reveal: change('Decrypt the pseudonym of a client or user; the audit log records it', {
@@ -176,7 +190,7 @@ export const commands: Commands = {
     },
   }),
   groups: group('Set the departments and teams of clients', {
-    import: change('Replace the groups by those in a CSV file (user or address,group,manager)', {
+    import: change('Replace the groups by those in a CSV file (user or address,group)', {
       params: { file: argument('<file>', 'File: CSV with a row for each member') },
       read: ({ file }) => readGroups(textOf(file, CLIENT_GROUPS_FILE_BYTES_MAX), file),
       run({ administration, clock, organization, store }, _, read) {

@@ -31,7 +31,11 @@ const ENTRIES: readonly Entry[] = [
   ['ingest', 'Ingest log files and show who sends logs', () => import('./ingest.ts')],
   ['scan', 'Run discovery scans and show their findings', () => import('./scan.ts')],
   ['platform', 'Show the platforms in use, and who uses them', () => import('./platform.ts')],
-  ['client', 'Show which platforms a client uses', () => import('./client.ts')],
+  [
+    'client',
+    'Show clients and their use, name and group them, export and erase the data of a person',
+    () => import('./client.ts'),
+  ],
   ['network', 'Name networks, so that clients are shown with their place', () => import('./network.ts')],
   [
     'approval',

@@ -63,11 +63,21 @@ function erasePerson({ clientGroups, clientNames }: Store, organizationId: strin
   for (const client of person) clientNames.removeHost(organizationId, client)
   const groups = clientGroups.ofOrganization(organizationId)
   clientGroups.removeAll(organizationId)
-  for (const { name, manager, members } of groups) {
+  for (const { name, members, people = members.length } of groups) {
     const left = members.filter((member) => !person.has(member))
     if (left.length === 0) continue
-    clientGroups.put(organizationId, { name, manager: person.has(manager) ? '' : manager, members: left })
+    // At most: the spellings of a name that are left may be those of the erased ones.
+    const peopleLeft = Math.max(1, people - (members.length - left.length))
+    clientGroups.put(organizationId, { name, members: left, people: peopleLeft })
   }
+}
+
+/**
+ * Whether use is by a person. An address may have been that of other people, so it selects only use
+ * without a user.
+ */
+export function isUseOf(person: ReadonlySet<string>, { client, user }: Pick<ClientUse, 'client' | 'user'>): boolean {
+  return person.has(user === '' ? client : user)
 }
 
 /**
@@ -119,10 +129,8 @@ function eraseStep(
     return { ...erasure, unmatchedNext: eraseEvents(unmatched, organizationId, unmatchedNext, unmatchedEnd, person) }
   }
   if (person !== undefined && clientsNext !== undefined) {
-    const isOf = ({ client, user }: Pick<ClientUse, 'client' | 'user'>): boolean =>
-      person.has(client) || person.has(user)
     const { clientsNext: _, ...rest } = erasure
-    const next = clientDays.erase(organizationId, clientsNext, CLIENT_RECORDS_PER_STEP, isOf)
+    const next = clientDays.erase(organizationId, clientsNext, CLIENT_RECORDS_PER_STEP, (use) => isUseOf(person, use))
     return next === undefined ? rest : { ...rest, clientsNext: next }
   }
   if (person === undefined && clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0)
@@ -169,7 +177,7 @@ function eraseEvents(
 
 function isEventOf(bytes: Uint8Array, person: ReadonlySet<string>): boolean {
   const event = unpackEvent(bytes, true)
-  return typeof event !== 'string' && (person.has(event.client) || person.has(event.user ?? ''))
+  return typeof event !== 'string' && isUseOf(person, { client: event.client, user: event.user ?? '' })
 }
 
 /**
@@ -194,7 +202,8 @@ function eraseReads(
 export function namesClient({ action, subject, details }: AuditEntry, person?: ReadonlySet<string>): boolean {
   // A network with one address is `10.2.0.7/32`.
   const isOfPerson = (text: string): boolean => person?.has(text.replace(/\/(?:32|128)$/, '')) ?? true
-  if (!subject.split(', ').some(isOfPerson)) return false
+  // A name can have a comma.
+  if (![subject, ...subject.split(', ')].some(isOfPerson)) return false
   if (action === 'client.name') return isSingleAddress(subject)
   if (action === 'client.reveal' || action === 'client.export') return true
   return action === 'client.read' && details['kind'] === 'client'

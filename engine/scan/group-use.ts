@@ -12,16 +12,14 @@ export type GroupOf = (client: Pick<ClientSummary, 'client' | 'isUser' | 'addres
 interface Groups {
   readonly groupOf: GroupOf
   /** All that may be shown, in the order of their names. */
-  readonly all: readonly (Pick<GroupUse, 'name' | 'manager' | 'members'> & { readonly isNetwork: boolean })[]
+  readonly all: readonly Pick<GroupUse, 'name' | 'members' | 'isNetwork'>[]
 }
 
 /** The use of AI platforms by one group. */
 export interface GroupUse extends DaysSum {
   readonly name: string
   readonly isNetwork: boolean
-  /** '' if none is known. */
-  readonly manager: string
-  /** People and addresses in the group; of a network, its clients. */
+  /** People and addresses in the group; of a network, those among its clients. */
   readonly members: number
   readonly clients: number
   readonly platformIds: ReadonlySet<string>
@@ -36,7 +34,8 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
   const isPseudonymous = clientModeOf(organization) === 'pseudonym'
   const groups = clientGroups
     .ofOrganization(id)
-    .filter(({ members }) => !isPseudonymous || members.length >= GROUP_PEOPLE_MIN)
+    .map(({ name, members, people = members.length }) => ({ name, members, people }))
+    .filter(({ people }) => !isPseudonymous || people >= GROUP_PEOPLE_MIN)
   const ofMember = new Map(groups.flatMap(({ name, members }) => members.map((member) => [member, name] as const)))
   const networkOf = clientNames.networkNames(id)
   const networks = isPseudonymous ? [] : clientNames.networks(id).map(({ name }) => name)
@@ -47,13 +46,18 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
       return ofMember.get(client) ?? (last === undefined ? undefined : (ofMember.get(last) ?? networkOf(last)))
     },
     all: [
-      ...groups.map(({ name, manager, members }) => ({ name, manager, members: members.length, isNetwork: false })),
+      ...groups.map(({ name, people }) => ({ name, members: people, isNetwork: false })),
       ...[...new Set(networks)]
         .filter((name) => !known.has(name))
         .sort()
-        .map((name) => ({ name, manager: '', members: 0, isNetwork: true })),
+        .map((name) => ({ name, members: 0, isNetwork: true })),
     ],
   }
+}
+
+/** A client without regard to case: logs spell the name of one user in several ways. */
+export function personKey(client: string): string {
+  return client.toLowerCase()
 }
 
 /** The use of each group in the evidence window, most matches first. Call it inside Environment.read. */
@@ -66,7 +70,12 @@ export function groupUse(store: Store, organization: Organization, nowMs: number
     nowMs,
   )
   const none = { matches: 0, blocked: 0, bytesSent: 0, bytesReceived: 0, clients: 0 }
-  const sums = new Map(all.map((group) => [group.name, { ...group, ...none, platformIds: new Set<string>() }]))
+  const sums = new Map(
+    all.map((group) => [
+      group.name,
+      { ...group, ...none, platformIds: new Set<string>(), peopleOfNetwork: new Set<string>() },
+    ]),
+  )
   for (const summary of store.clientSummaries.all(id)) {
     if (dayOf(summary.lastSeenMs) < firstDay) continue
     const sum = sums.get(groupOf(summary) ?? '')
@@ -77,9 +86,11 @@ export function groupUse(store: Store, organization: Organization, nowMs: number
     sum.bytesSent += bytesSent
     sum.bytesReceived += bytesReceived
     sum.clients++
-    if (sum.isNetwork) sum.members++
+    if (sum.isNetwork) sum.members = sum.peopleOfNetwork.add(personKey(summary.client)).size
     for (const [at, platformId] of summary.platformIds.split(' ').entries())
       if ((summary.platformDays[at] ?? 0) >= firstDay) sum.platformIds.add(platformId)
   }
-  return [...sums.values()].sort((a, b) => b.matches - a.matches || (a.name < b.name ? -1 : 1))
+  return Array.from(sums.values(), ({ peopleOfNetwork: _, ...use }) => use).sort(
+    (a, b) => b.matches - a.matches || (a.name < b.name ? -1 : 1),
+  )
 }

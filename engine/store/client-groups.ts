@@ -6,10 +6,10 @@ import { textKey, uuidBytes } from './keys.ts'
 export interface ClientGroup {
   /** Unique regardless of case. */
   readonly name: string
-  /** The mail address of who leads the group; '' if none is known. */
-  readonly manager: string
   /** User names and addresses as they are stored (storedClient), or their pseudonyms. */
   readonly members: readonly string[]
+  /** Distinct user names without regard to case, and addresses. Not in the first form, which had a `manager`. */
+  readonly people?: number
 }
 
 /** The groups of the clients of each organization. */

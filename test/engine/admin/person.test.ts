@@ -110,6 +110,61 @@ for (const mode of ['full', 'pseudonym'] as const) {
   })
 }
 
+for (const mode of ['full', 'pseudonym'] as const) {
+  t.test(`with clients "${mode}", an address selects only use without a user`, async (t) => {
+    const opened = openStore(t)
+    const { store, clock } = opened
+    const { clients, organizations, persons } = new Administration(store, clock)
+    const organization = organizations.set(makeOrganization(opened, 'Acme'), { clients: mode })
+    const { id } = organization
+    const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
+    const sender = new Sender()
+    const send = () =>
+      acceptor.accept(
+        id,
+        ['claude.ai', 'nobody.example'].flatMap((name) =>
+          [{ user: 'Doe, Jane' }, {}, { user: 'eve' }].map((user) =>
+            sender.event(name, clock.nowMs(), { client: ADDRESS, ...user }),
+          ),
+        ),
+      )
+    await send()
+    runScan(store, registries, id, 'schedule', clock)
+    await send()
+    clients.ofClient(organization, 'Doe, Jane')
+    clients.ofClient(organization, 'eve')
+    const person = personOf(store, organization, ['Doe, Jane'], true)
+    const [jane = '', address = ''] = person
+    const [eve = ''] = personOf(store, organization, ['eve'], false)
+    const of = (texts: readonly string[], kinds = /use|event/): string[] =>
+      store.environment
+        .read(() => personRows(store, organization, texts))
+        .filter(({ kind }) => kinds.test(kind))
+        .map(({ kind, user }) => `${kind} ${user}`)
+        .sort()
+    // The scan leaves nobody.example.
+    const three = (user: string): string[] => [...Array(3).fill(`event that waits ${user}`), `use ${user}`]
+    t.same(of([address]), three(''))
+    t.same(of(person), [...three(''), ...three(jane)].sort())
+    t.same(of([jane], /audit/).length, 1)
+
+    persons.erase(organization, person)
+    t.throws(() => personOf(store, organization, ['eve'], false), { code: 'CONFLICT', message: /are being erased/ })
+    for (const _step of organizations.eraseClients(organization));
+    t.same(of(person, /./), [])
+    t.same(of([eve]), three(eve))
+    t.same(of([eve], /audit/).length, 1)
+    t.same(tablesWith(store, [jane]), [])
+
+    const addressesOf = (text: string) => personOf(store, organization, [text], true)
+    t.throws(() => addressesOf('eve'), { code: 'CONFLICT', message: /next scan makes the list of addresses/ })
+    t.same(personOf(store, organization, ['eve'], false), [eve])
+    runScan(store, registries, id, 'schedule', clock)
+    t.same(addressesOf('eve'), [eve, address])
+    t.same(of([eve]), [...Array(2).fill(`event that waits ${eve}`), `use ${eve}`])
+  })
+}
+
 t.test('commands export and erase', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
@@ -120,8 +175,14 @@ t.test('commands export and erase', async (t) => {
   runScan(store, registries, id, 'schedule', clock)
   const data = ['--data-dir', opened.directory]
   const row = { kind: 'use', at: '2026-11-20', platform: 'claude', client: ADDRESS, user: 'jdoe', matches: 1 }
-  t.match(await admin('client', 'export', ADDRESS, ...data), [{ ...row, bytes_sent: 7 }])
-  t.match(await admin('client', 'erase', 'jdoe', '--addresses', ...data), [{ erased: `jdoe, ${ADDRESS}` }])
+  t.match(await runAdmin(['client', 'erase', ADDRESS, ...data]), {
+    status: 5,
+    stderr: new RegExp(`NOT_FOUND.*nothing is stored about ${ADDRESS}`, 's'),
+  })
+  t.match(await admin('client', 'export', 'jdoe', ...data), [{ ...row, bytes_sent: 7 }, { kind: 'audit entry' }])
+  t.match(await admin('client', 'erase', 'jdoe', '--addresses', ...data), [
+    { erased: `jdoe, ${ADDRESS}`, data: 'use (1), audit entry (1)' },
+  ])
   t.match(await admin('client', 'export', 'jdoe', ADDRESS, ...data), [{ kind: 'audit entry', text: /client\.export/ }])
   const { status, stderr } = await runAdmin(['client', 'erase', 'jdoe', '--as', 'nobody', ...data])
   t.match([status, stderr], [5, /nobody is not a member/])

@@ -176,7 +176,10 @@ t.test('much data sent is reported by platform, group and number of clients, and
   const { store, clock, organization, administration } = site
   const people = ['ada', 'bob', 'cyd', 'dan', 'eve']
   const member = (name: string): string => `${name},Finance\n`
-  const groups = readGroups(`${people.map(member).join('')}fay,Board\n`, 'groups')
+  // One person, as logs write the name.
+  const board = ['fay', 'Fay', 'FAY', 'fAY', 'faY']
+  const file = `${people.map(member).join('')}${board.map((name) => `${name},Board\n`).join('')}`
+  const groups = readGroups(file, 'groups')
   administration.clientGroups.replace(organization, storedGroups(store, organization, groups))
   administration.alerts.setThreshold(organization, 'bytes-sent', 10)
   const sender = new Sender()
@@ -197,6 +200,7 @@ t.test('much data sent is reported by platform, group and number of clients, and
     'Clients of Claude sent more than 10 MB on 2026-11-20',
     'The group Finance sent more than 10 MB on 2026-11-20',
   ])
+  t.same(sends('chatgpt.com', 0.1, board), [])
   t.same(sends('chatgpt.com', 10.5, ['fay']), [
     'A client sent more than 10 MB on 2026-11-20',
     'Clients of ChatGPT sent more than 10 MB on 2026-11-20',

@@ -116,7 +116,7 @@ function fill(opened: TestStore): void {
     beginErasure(store, id)
     store.clientNames.putHost(id, '10.0.0.1', 'laptop')
     store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
-    store.clientGroups.put(id, { name: 'Finance', manager: 'ada@acme.example', members: ['jdoe'] })
+    store.clientGroups.put(id, { name: 'Finance', members: ['jdoe'], people: 1 })
     store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
     const seen = { firstSeenMs: NOON, lastSeenMs: NOON, requests: 1, withAi: 0, clients: new Uint8Array(SKETCH_BYTES) }
