@@ -71,6 +71,10 @@ t.test(
         uses: 'client names import <file>',
         words: ['client', 'names', 'import', file('names', '192.0.2.1,a\n'), ...acme],
       },
+      {
+        uses: 'client groups import <file>',
+        words: ['client', 'groups', 'import', file('groups', '192.0.2.1,Finance\n'), ...acme],
+      },
       { uses: '', words: ['scan', 'run', ...acme] },
       {
         uses: 'blocklist --out',
@@ -172,6 +176,7 @@ t.test('no command of root reads through a link of the service', { skip: skipUnl
     ['ingest', 'file', log, '--rule', link, ...tokenFile, ...at],
     ['ingest', 'file', log, '--token-file', link, ...at],
     ['client', 'names', 'import', link, ...acme],
+    ['client', 'groups', 'import', link, ...acme],
     ['export', 'platforms', '--format', 'csv', '--out', join(ofRoot, 'csv'), '--cursor', link, ...acme],
     ['framework', 'add', link, ...acme],
     ['assessment', 'import', link, ...acme],
