@@ -162,13 +162,17 @@ export class Service {
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
-    const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
+    const claimApiPort = () => claimPort('--api-port', settings.apiAddress, settings.apiPort)
+    // Before anything is written, so that a second service on the same port changes nothing.
+    await claimApiPort()
     const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     resumeRates(settings.dataDir, Object.values(this.#rateTables), this.#log)
+    // Again, because meanwhile another program can have taken a free port that the system chose.
+    const apiPort = await claimApiPort()
     const api = settings.roles.includes('api') ? await this.#startApi(apiPort, httpTls) : undefined
     if (api !== undefined) this.#cluster?.startRate(this.#rateTables.keys)
     this.#hasServed = true

@@ -1,6 +1,5 @@
 import { namesOf, type PlatformDay, type PlatformUse, platformUse } from '../../engine/admin/client-use.ts'
-import { dayText } from '../../engine/admin/scan-diff.ts'
-import { dayOf } from '../../engine/kernel/process/clock.ts'
+import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { CLIENTS_LISTED_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'

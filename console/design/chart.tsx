@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { DAY_MS, isoDay } from '../../engine/kernel/process/clock.ts'
+import { DAY_MS, dayText, isoDay } from '../../engine/kernel/process/clock.ts'
 import { countOf, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
 
@@ -119,7 +119,7 @@ export function niceTop(most: number): number {
 
 /** The bars of a timeline as a table, for a CSV file. */
 export const DAY_COLUMNS: readonly Column<DayBar>[] = [
-  { id: 'day', name: 'Day', csv: ({ day }) => isoDay(day * DAY_MS) },
+  { id: 'day', name: 'Day', csv: ({ day }) => dayText(day) },
   { id: 'not-approved', name: 'Clients of platforms that are not approved', csv: ({ notApproved }) => notApproved },
   { id: 'approved', name: 'Clients of approved platforms only', csv: ({ approved }) => approved },
 ]

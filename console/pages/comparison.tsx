@@ -1,4 +1,5 @@
-import { dayText, SCAN_CHANGES, type ScanChange } from '../../engine/admin/scan-diff.ts'
+import { SCAN_CHANGES, type ScanChange } from '../../engine/admin/scan-diff.ts'
+import { dayText } from '../../engine/kernel/process/clock.ts'
 import type { HistoryDay, HistoryPlatform } from '../../engine/store/history.ts'
 import { csvOnly, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'

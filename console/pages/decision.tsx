@@ -57,13 +57,14 @@ function AfterRejection({ view }: DecisionProps) {
           {blockLists.map(({ label, blocks, riskMin }) => (
             <li key={label}>
               Block list{' '}
-              <a href={`/block-lists/preview?${new URLSearchParams({ blocks, risk: String(riskMin) })}`}>{label}</a> has
-              it.
+              <a href={`/block-lists/preview?${new URLSearchParams({ blocks, risk: String(riskMin) })}`}>{label}</a>{' '}
+              selects it.
             </li>
           ))}
           {blockLists.length === 0 && (
             <li>
-              No link of a block list has it. <a href="/block-lists">Block it with a firewall, proxy or DNS server</a>
+              No link of a block list selects it.{' '}
+              <a href="/block-lists">Block it with a firewall, proxy or DNS server</a>
             </li>
           )}
         </ul>

@@ -4,7 +4,7 @@ import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, checkRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
-import { noteMark, openItems, REVIEW_STEPS, workOf } from '../../engine/assess/work.ts'
+import { byDueDate, noteMark, openItems, REVIEW_STEPS, workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { Answer as AnswerGiven, AssessmentItem } from '../../engine/store/assessments.ts'
 import { asFrameworkId } from '../../engine/store/framework.ts'
@@ -247,10 +247,7 @@ function itemsPage(visit: Visit): Answer {
   const owner = query.get('owner') ?? identity.member.name
   const owners = new Set([identity.member.name, ...all.map(({ item }) => workOf(item).owner), owner])
   owners.delete('')
-  const items = paged(
-    all.filter(({ item }) => workOf(item).owner === owner),
-    query,
-  )
+  const items = paged(byDueDate(all.filter(({ item }) => workOf(item).owner === owner)), query)
   const content = AssessmentItems({ items, owner, owners: [...owners].sort(), query, nowMs })
   return visit.page('Items by owner', PATH, content)
 }

@@ -12,11 +12,11 @@ export const CANDIDATE_ROUTES: readonly Route[] = [
   page(PATH, 'discovery.read', (visit) => {
     const { query } = visit.request
     const doneName = query.get('name') ?? ''
-    const { candidates } = visit.site.store
-    const stored = visit.site.store.environment.read(() => candidates.ofOrganization(visit.organization.id))
+    const { candidates, environment } = visit.site.store
+    const done = environment.read(() => candidates.get(visit.organization.id, doneName))
     const content = CandidatesPage({
       candidates: paged(
-        visit.site.store.environment.read(() => candidatesView(visit)),
+        environment.read(() => candidatesView(visit)),
         query,
       ),
       query,
@@ -25,7 +25,7 @@ export const CANDIDATE_ROUTES: readonly Route[] = [
       mayAdd: visit.may('registry.add'),
       mayMark: visit.may('candidate.dismiss'),
       done: query.get('done') ?? '',
-      doneName: stored.some(({ name, dismissedAtMs }) => name === doneName && dismissedAtMs > 0) ? doneName : '',
+      doneName: (done?.dismissedAtMs ?? 0) > 0 ? doneName : '',
     })
     return visit.page('Candidates', PATH, content)
   }),

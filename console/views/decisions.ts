@@ -41,9 +41,9 @@ export function undoOf(visit: Visit): UndoView | undefined {
   if (!visit.may('approval.undo')) return undefined
   const undoable = undoableDecisions(site.store, organization.id, `member ${identity.member.name}`, nowMs)
   if (undoable === undefined) return undefined
-  const { platforms } = site.registry.catalogOf(organization.id)
+  const matcher = site.registry.matcherOf(organization.id)
   const { decidedAtMs, platformIds } = undoable
-  const names = platformIds.map((id) => platforms.find((each) => each.id === id)?.name ?? id)
+  const names = platformIds.map((id) => matcher.platform(id)?.name ?? id)
   return { decidedAtMs, names: names.sort() }
 }
 

@@ -142,8 +142,8 @@ export class ApprovalChanges extends Changes {
       }
       const decisions = last.platformIds.map((platformId): Omit<Decision, 'sequence'> => {
         const history = store.decisions.history(organizationId, platformId)
-        const [last] = history
-        const undone = last?.restores ?? last?.sequence ?? 0
+        const [newest] = history
+        const undone = newest?.restores ?? newest?.sequence ?? 0
         const before = history.find(({ sequence }) => sequence === undone - 1)
         if (before === undefined) {
           const terms = { kind: 'withdrawn', note: '', owner: '', expiresAtMs: 0 } as const

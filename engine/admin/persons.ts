@@ -1,5 +1,5 @@
 import { unpackEvent } from '../kernel/event/event.ts'
-import { DAY_MS, isoDay, isoSeconds } from '../kernel/process/clock.ts'
+import { dayText, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { PERSON_ROWS_MAX } from '../limits.ts'
 import { beginErasure, ERASED_SUBJECT, isUseOf, namesClient } from '../scan/erase-clients.ts'
@@ -14,7 +14,7 @@ import { namesOf, storedClients } from './client-use.ts'
 
 /** Something that is stored about a person. */
 export interface PersonRow {
-  readonly kind: 'use' | 'event that waits' | 'group' | 'name of an address' | 'audit entry'
+  readonly kind: 'use' | 'event that waits' | 'group' | 'name of an address' | 'audit entry' | 'more'
   /** A day (UTC) or a time; '' if it has none. */
   readonly at: string
   /** The id of the platform, or the requested name of an event that waits. */
@@ -24,7 +24,7 @@ export interface PersonRow {
   readonly matches: number
   readonly bytesSent: number
   readonly bytesReceived: number
-  /** The name, group or entry. */
+  /** The name, group or entry; of `more`, how many rows there are here. */
   readonly text: string
 }
 
@@ -60,7 +60,7 @@ function refuseWhileErasing({ clientErasures }: Store, organizationId: string): 
 
 /** Exports and erases of what is stored about one person. */
 export class PersonChanges extends Changes {
-  /** Records an export, before another thread reads (personRows). @throws Fault NOT_ALLOWED. */
+  /** Records an export. The rows are personRows. @throws Fault NOT_ALLOWED. */
   noteExport({ id }: Organization, person: readonly string[]): void {
     this.audited('client.export', id, () => {
       return { organizationId: id, subject: listText(person), details: { kind: 'client' }, result: undefined }
@@ -85,11 +85,17 @@ export class PersonChanges extends Changes {
   }
 }
 
-/** All that is stored about a person, PERSON_ROWS_MAX rows at most. Call it inside Environment.read. */
+/**
+ * All that is stored about a person. After PERSON_ROWS_MAX rows, a last row says that there is more.
+ * Call it inside Environment.read.
+ */
 export function personRows(store: Store, organization: Organization, person: readonly string[]): PersonRow[] {
   const rows: PersonRow[] = []
   for (const row of rowsOf(store, organization, new Set(person))) {
-    if (rows.length === PERSON_ROWS_MAX) break
+    if (rows.length === PERSON_ROWS_MAX) {
+      rows.push({ ...NONE, kind: 'more', text: `only the first ${PERSON_ROWS_MAX} rows are here` })
+      break
+    }
     rows.push(row)
   }
   return rows
@@ -111,7 +117,7 @@ function* rowsOf(store: Store, { id }: Organization, person: ReadonlySet<string>
       const { client, user, matches, bytesSent, bytesReceived } = reader
       if (!isUseOf(person, reader)) continue
       const use = { platform: platformId, client, user, matches, bytesSent, bytesReceived }
-      yield { ...NONE, kind: 'use', at: isoDay(day * DAY_MS), ...use }
+      yield { ...NONE, kind: 'use', at: dayText(day), ...use }
     }
   }
   for (const entry of store.auditLog.ofOrganization(id)) {

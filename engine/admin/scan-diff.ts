@@ -1,4 +1,4 @@
-import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
+import { DAY_MS, dayText } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { HistoryDay, HistoryPlatform } from '../store/history.ts'
 import type { Store } from '../store/store.ts'
@@ -51,11 +51,6 @@ function resultOf(store: Store, organizationId: string, day: number, days: reado
   if (result !== undefined) return result
   const span = days.length === 0 ? 'no day has one' : `${dayText(days[0] ?? 0)} to ${dayText(days.at(-1) ?? 0)}`
   throw new Fault('NOT_FOUND', `no completed scan on ${dayText(day)}; days with scans: ${span}`)
-}
-
-/** `2026-11-20` */
-export function dayText(day: number): string {
-  return isoDay(day * DAY_MS)
 }
 
 /** The number of a day such as 2026-11-20; undefined: the text is no day. */

@@ -1,6 +1,6 @@
 import { isUsed } from '../../registry/contact.ts'
 import { reasonOf } from '../../registry/risk-sum.ts'
-import { DAY_MS, dayOf, isoDay, isoSeconds } from '../kernel/process/clock.ts'
+import { dayOf, dayText, isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
 import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
@@ -140,7 +140,7 @@ function blockedPlatforms(
   for (const { day, platformId, evidence } of recent) {
     if (evidence.used > 0 || evidence.blocked === 0) continue
     if (evidence.lastSeenMs <= (rejectedAtMs.get(platformId) ?? Number.POSITIVE_INFINITY)) continue
-    const date = isoDay(day * DAY_MS)
+    const date = dayText(day)
     const name = lineOf(nameOf(platformId))
     blocked.set(platformId, {
       subject: { kind: 'platform', id: platformId, name },
@@ -167,7 +167,7 @@ function highVolumes(
     const detection = store.evidence.detection(organization.id, platformId)
     const platform = detection && byId.get(detection.id)
     if (platform === undefined) continue
-    const date = isoDay(day * DAY_MS)
+    const date = dayText(day)
     high.push({
       subject: subjectOf(platform),
       key: `${platform.id} ${date}`,

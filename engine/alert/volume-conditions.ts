@@ -1,4 +1,4 @@
-import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
+import { dayText } from '../kernel/process/clock.ts'
 import { GROUP_PEOPLE_MIN } from '../limits.ts'
 import { groupsOf, personKey } from '../scan/group-use.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
@@ -23,7 +23,7 @@ export function bytesSent(
   const max = megabytes * BYTES_PER_MB
   const all = [...platforms(input, recent, found, max), ...groupsAndClients(input, firstDay, max)]
   return all.map(({ subject, who, day, bytes, isCovered = false }) => {
-    const date = isoDay(day * DAY_MS)
+    const date = dayText(day)
     return {
       subject,
       key: `${subject.kind} ${subject.id} ${date}`,

@@ -59,7 +59,7 @@ export interface OpenItem {
   readonly place: number
 }
 
-/** The items of all assessments in progress, those that are due first. */
+/** The items of all assessments in progress. */
 export function openItems({ assessments }: Store, organizationId: string): OpenItem[] {
   return assessments
     .ofOrganization(organizationId)
@@ -69,11 +69,12 @@ export function openItems({ assessments }: Store, organizationId: string): OpenI
         .categories(assessment)
         .flatMap(({ items }, at) => items.map((item, place) => ({ assessment, item, at, place }))),
     )
-    .sort((a, b) => (dueOrder(a) < dueOrder(b) ? -1 : dueOrder(a) > dueOrder(b) ? 1 : 0))
 }
 
-function dueOrder({ assessment, item }: OpenItem): string {
-  return `${workOf(item).dueOn || 'z'} ${assessment.id}`
+/** Those that are due first, those without a date last. */
+export function byDueDate(items: readonly OpenItem[]): OpenItem[] {
+  const keyed = items.map((open) => ({ open, key: `${workOf(open.item).dueOn || 'z'} ${open.assessment.id}` }))
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)).map(({ open }) => open)
 }
 
 /** Whether an item of an open assessment is past its due date, and not met. */

@@ -16,7 +16,7 @@ import {
   suggestionsFor,
 } from '../assess/suggestions.ts'
 import { loadTemplates, templateOf } from '../assess/templates.ts'
-import { isOverdue, type OpenItem, openItems, REVIEW_STEPS, reviewText, workOf } from '../assess/work.ts'
+import { byDueDate, isOverdue, type OpenItem, openItems, REVIEW_STEPS, reviewText, workOf } from '../assess/work.ts'
 import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { oneOf } from '../kernel/process/settings.ts'
@@ -302,7 +302,7 @@ export const commands: Commands = {
         ['Owner', 'owner', { hide: 2, of: ({ item }) => workOf(item).owner }],
         ['Due', 'due_on', { of: ({ item }) => workOf(item).dueOn }],
         ['Overdue', 'overdue', { of: ({ assessment, item }) => isOverdue(assessment, item, today) }],
-      ])(found)
+      ])(byDueDate(found))
     },
   }),
   review: change('Send the answer to an item for review, approve it, or reopen it', {

@@ -134,7 +134,7 @@ export const commands: Commands = {
       const note = (text: string): unknown => process.stderr.write(`${text}\n`)
       if (!isMade) note('The next scan makes the list of clients')
       else if (clients.length === 0 && search + (group ?? '') !== '')
-        note(`No client matches ${JSON.stringify(group ?? search)}. ${searchedText(total)}`)
+        note(`No client matches ${JSON.stringify(search || group)}. ${searchedText(total)}`)
       if (clients.length > limit) note(`${limit} of ${clients.length} clients; for more: --limit ${clients.length}`)
       if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
       return list(sorted.map(({ client }) => ({ ...client, ...names(client.client) })))
@@ -160,9 +160,7 @@ export const commands: Commands = {
     run({ store, administration, organization }, { texts, withAddresses }) {
       const found = personOf(store, organization, texts, withAddresses)
       administration.persons.noteExport(organization, found)
-      const rows = store.environment.read(() => personRows(store, organization, found))
-      if (rows.length === PERSON_ROWS_MAX) process.stderr.write(`the first ${PERSON_ROWS_MAX} rows\n`)
-      return person(rows)
+      return person(store.environment.read(() => personRows(store, organization, found)))
     },
   }),
   erase: change('Remove all that is stored about a person: use, events, names, groups and entries of the audit log', {
@@ -173,9 +171,9 @@ export const commands: Commands = {
       if (rows.length === 0) throw new Fault('NOT_FOUND', `nothing is stored about ${found.join(', ')}`)
       administration.persons.erase(organization, found)
       for (const _step of administration.organizations.eraseClients(organization));
-      if (rows.length === PERSON_ROWS_MAX) process.stderr.write(`counted the first ${PERSON_ROWS_MAX} rows\n`)
       const counts = new Map<string, number>()
-      for (const { kind } of rows) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+      for (const { kind } of rows.slice(0, PERSON_ROWS_MAX)) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+      if (rows.length > PERSON_ROWS_MAX) process.stderr.write(`counted the first ${PERSON_ROWS_MAX} rows\n`)
       const data = Array.from(counts, ([kind, count]) => `${kind} (${count})`).join(', ')
       const columns = [['Erased', 'erased'] as const, ['Data', 'data'] as const]
       return { vertical: true, columns, rows: [{ erased: found.join(', '), data }] }

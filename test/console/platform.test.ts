@@ -212,7 +212,7 @@ t.test('a rejection leads to block lists', async (t) => {
   approvals.reject(site.organization, loadCatalog(), ['deepseek'])
   t.match(
     (await admin.get('/platforms/DeepSeek')).text,
-    /\d clients? used DeepSeek in the last 30 days\..*No link of a block list has it/s,
+    /\d clients? used DeepSeek in the last 30 days\..*No link of a block list selects it/s,
   )
   blockListLinks.create(site.organization, 'firewall', { blocks: 'rejected', riskMin: 50 })
   blockListLinks.create(site.organization, 'highest', { blocks: 'rejected', riskMin: 100 })

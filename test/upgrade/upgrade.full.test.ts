@@ -102,7 +102,7 @@ for (const sample of samples) {
       { SVC_TOKEN: was.token },
     ).ended
     t.equal(collector.status, 0, collector.stderr)
-    t.match(collector.stderr, /"acknowledged":90,"duplicates":0,"refused":0/)
+    t.match(collector.stderr, /"acknowledged":90,"duplicates":0,"rejected":0/)
 
     // The service has ingested this log before.
     await admin('ingest', 'file', join(FOLDER, sample, 'squid.log'), '--token', was.token)

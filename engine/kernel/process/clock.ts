@@ -34,6 +34,11 @@ export function isoDay(timeMs: number): string {
   return isoSeconds(timeMs).slice(0, 10)
 }
 
+/** A number of a day, as text: `2026-11-20`. */
+export function dayText(day: number): string {
+  return isoDay(day * DAY_MS)
+}
+
 const SECONDS_PER_DAY = DAY_MS / SECOND_MS
 /** The last formatted day, and its date up to the T: most times in a response are of few days. */
 let lastDay = Number.NaN
