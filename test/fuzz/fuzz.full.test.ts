@@ -2,6 +2,7 @@ import t from 'tap'
 import { fuzzBodies } from './bodies.ts'
 import { fuzzCoverage } from './coverage.ts'
 import { fuzzFiles } from './files.ts'
+import { fuzzLines } from './lines.ts'
 import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
 
@@ -20,6 +21,11 @@ t.test(`mutated capture files are read safely, seed ${SEED}`, async (t) => {
 
 t.test(`mutated syslog messages are read safely, seed ${SEED}`, async (t) => {
   fuzzMessages(SEED, 30_000)
+  t.pass()
+})
+
+t.test(`mutated log lines are read safely, seed ${SEED}`, async (t) => {
+  fuzzLines(SEED, 100_000)
   t.pass()
 })
 

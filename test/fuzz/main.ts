@@ -4,13 +4,14 @@ import { SingleBar } from 'cli-progress'
 import { fuzzBodies } from './bodies.ts'
 import { fuzzCoverage } from './coverage.ts'
 import { fuzzFiles } from './files.ts'
+import { fuzzLines } from './lines.ts'
 import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
 
 /**
- * npm run fuzz: mutated packets, capture files, syslog messages, coverage reports and bodies, on
- * all cores. FUZZ_MUTATIONS is the number of packets; there are a tenth as many messages and
- * bodies, and a hundredth as many files and reports. FUZZ_SEED repeats a run. Each seed covers STEP
+ * npm run fuzz: mutated packets, log lines, capture files, syslog messages, coverage reports and
+ * bodies, on all cores. FUZZ_MUTATIONS is the number of packets; there are half as many lines, a
+ * tenth as many messages and bodies, and a hundredth as many files and reports. FUZZ_SEED repeats a run. Each seed covers STEP
  * packets, so that repeating a failure takes seconds: FUZZ_SEED=<seed> FUZZ_MUTATIONS=<STEP>.
  */
 const STEP = 250_000
@@ -60,6 +61,7 @@ if (isMainThread) {
   for (let step = core; step < steps; step += cores) {
     const packets = Math.min(STEP, MUTATIONS - step * STEP)
     fuzzPackets(SEED + step, packets)
+    fuzzLines(SEED + step, Math.ceil(packets / 2))
     await fuzzFiles(SEED + step, Math.ceil(packets / 100))
     fuzzMessages(SEED + step, Math.ceil(packets / 10))
     fuzzCoverage(SEED + step, Math.ceil(packets / 100))
