@@ -21,10 +21,14 @@ function table(products: readonly Product[]): string {
     const { format, fields } = readProduct(product)
     return [product.name, product.enable, product.transport, code(format), fields.join(', ')]
   })
-  return markdownTable(['Product', 'Turn on', 'Transport', 'Format', 'Read'], rows)
+  return markdownTable(['Product', 'Turn on', 'Transport', 'Format', 'Also read'], rows)
 }
 
-/** The format that reads the product's line, and the fields that it finds. */
+/**
+ * The format that reads the product's line, and the fields that it finds beside host and client.
+ *
+ * @throws Error if it finds no client
+ */
 function readProduct({ before = [], line }: Product): { format: string; fields: string[] } {
   const read = new LogLine(new Uint8Array(LINE_BYTES_MAX + SCRATCH_BYTES))
   const body = new BodyReader()
@@ -36,7 +40,8 @@ function readProduct({ before = [], line }: Product): { format: string; fields: 
     body.read(read, message.msgStart, bytes.length)
   }
   body.takeUserAndBytes(read)
-  const fields = ['host', ...(read.clientEnd > read.clientStart ? ['client'] : [])]
+  if (read.clientEnd <= read.clientStart) throw new Error(`no client: ${line}`)
+  const fields: string[] = []
   if (!Number.isNaN(read.timeMs)) fields.push('time')
   if (read.action !== Action.unknown) fields.push('action')
   if (read.userEnd > read.userStart) fields.push('user')
