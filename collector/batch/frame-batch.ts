@@ -315,12 +315,6 @@ export class LaneSection {
     return this.#entries[frame * ENTRY_WORDS + ENTRY_LINK_TYPE] ?? 0
   }
 
-  /** Restarts decoding of the same frames from the first. */
-  rewind(): void {
-    this.#words[NEXT_FRAME] = 0
-    this.#words[NEXT_INDEX] = 0
-  }
-
   /** Clears the result of the last run. */
   beginRun(): void {
     this.#words.fill(0, RUN_ROW_BYTES)

@@ -133,13 +133,6 @@ export class CoverageStore {
     })
   }
 
-  /** Number of reporting instances on each day, ascending. */
-  sensorsByDay(organizationId: string): { readonly day: number; readonly sensors: number }[] {
-    return Array.from(this.#days.range(uuidBytes(organizationId)), ({ key, value }) => {
-      return { day: key.readUInt32BE(DAY_OFFSET), sensors: value.sensors }
-    })
-  }
-
   /**
    * Removes the days before `firstDay`. Keeps the last report of each instance, from which the next
    * increase is computed. Requires a write transaction.
