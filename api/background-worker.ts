@@ -22,6 +22,8 @@ export interface BackgroundData {
 export interface AlertSettings {
   readonly logLevel: LogLevel
   readonly outboundNetworks: readonly Network[]
+  /** The public origin of the console, for links in alerts; '' if it is not set. */
+  readonly consoleOrigin: string
 }
 
 /** A task of the background thread. `close` closes the store before the thread ends. */
@@ -83,11 +85,11 @@ class Background {
     }
   }
 
-  #alertsWith({ logLevel, outboundNetworks: allowed }: AlertSettings): Sending {
+  #alertsWith({ logLevel, outboundNetworks: allowed, consoleOrigin }: AlertSettings): Sending {
     if (this.#alerts === undefined) {
       const log = createLogger('posture-service', logLevel)
       const secrets = new SecretsKey(this.#data.secretsKeyFile)
-      const options = { secrets, allowed, version: programVersion() }
+      const options = { secrets, allowed, version: programVersion(), consoleOrigin }
       const runner = new AlertRunner(this.#store, this.#registry, systemClock, log, options)
       const reports = new ScheduledReports({ store: this.#store, registry: this.#registry }, systemClock, log)
       this.#alerts = { runner, reports, log }

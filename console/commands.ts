@@ -95,8 +95,10 @@ export const COMMANDS = {
   'client.erase': ({ administration, organization }, given: { person: readonly string[] }) =>
     administration.persons.erase(organization, given.person),
   // The scan that this requests erases what must not be kept.
-  'client.set': ({ administration, organization }, given: Pick<OrganizationSettings, 'clients' | 'apiClients'>) =>
-    administration.organizations.set(organization, given),
+  'client.set': (
+    { administration, organization },
+    given: Pick<OrganizationSettings, 'clients' | 'apiClients' | 'alertPeople'>,
+  ) => administration.organizations.set(organization, given),
   'client.name': ({ administration: { clientNames, clientGroups }, organization }, given: NamesOfClients) => {
     if ('groups' in given) clientGroups.replace(organization, given)
     else if ('hosts' in given) clientNames.replaceHosts(organization, new Map(given.hosts))

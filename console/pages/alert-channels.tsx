@@ -1,3 +1,4 @@
+import { wordsOf } from '../../engine/alert/message.ts'
 import { ALERT_CHANNELS_MAX } from '../../engine/limits.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
 import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
@@ -120,17 +121,22 @@ export function channelColumns(nowMs: number): readonly Column<ChannelRow>[] {
   return [
     {
       ...textColumn('name', 'Channel', ({ name }: ChannelRow) => name),
-      cell: ({ name, kind, target, severityMin }) => (
+      cell: ({ name, kind, target, severityMin, rules = [], groups = [] }) => (
         <>
           <strong>{name}</strong>
           <p class="small muted break">
             {KIND_NAMES[kind]}: {target}, from severity {severityMin}
           </p>
+          {rules.length + groups.length > 0 && (
+            <p class="small muted break">Only {[...rules.map(wordsOf), ...groups].join(', ')}</p>
+          )}
         </>
       ),
     },
     { id: 'kind', name: 'Kind', csv: ({ kind }) => kind },
     { id: 'target', name: 'Receiver', csv: ({ target }) => target },
+    { id: 'rules', name: 'Rules', csv: ({ rules = [] }) => rules.join(' ') },
+    { id: 'groups', name: 'Groups', csv: ({ groups = [] }) => groups.join(', ') },
     { id: 'severity', name: 'Severity from', csv: ({ severityMin }) => severityMin },
     {
       id: 'state',

@@ -1,4 +1,5 @@
 import type { AlertDelivery } from '../../engine/admin/alert-rows.ts'
+import { wordsOf } from '../../engine/alert/message.ts'
 import { ALERT_RULES, ALERT_SEVERITIES, type AlertSeverity } from '../../engine/store/alerts.ts'
 import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
@@ -69,16 +70,18 @@ export function alertColumns(nowMs: number): readonly Column<AlertRow>[] {
     {
       id: 'alert',
       name: 'Alert',
-      cell: ({ alert: { title, rule }, platform }) => (
+      cell: ({ alert: { title, rule, details, groups = [] }, path }) => (
         <>
-          {platform === undefined ? (
+          {path === undefined ? (
             <span class="break">{title}</span>
           ) : (
-            <a class="break" href={`/platforms/${encodeURIComponent(platform)}`}>
+            <a class="break" href={path}>
               {title}
             </a>
           )}
-          <p class="small muted mono">{rule}</p>
+          <p class="small muted break">
+            {[wordsOf(rule), ...groups, details['risk_reason'] ?? ''].filter((each) => each !== '').join(' · ')}
+          </p>
         </>
       ),
       csv: ({ alert }) => alert.title,
@@ -133,7 +136,12 @@ export function Alerts({ view, query, nowMs, mayAdd }: AlertsProps) {
       ) : (
         <>
           <Filters action={ALERTS_PATH}>
-            <FilterSelect name="rule" label="Rule" value={rule ?? ''} options={[['', 'All'], ...pairs(ALERT_RULES)]} />
+            <FilterSelect
+              name="rule"
+              label="Rule"
+              value={rule ?? ''}
+              options={[['', 'All'], ...ALERT_RULES.map((each) => [each, wordsOf(each)] as const)]}
+            />
             <FilterSelect
               name="severity"
               label="Severity from"

@@ -54,10 +54,14 @@ function SettingsForm({ organization, form }: ClientSettingsProps) {
         ))}
       </fieldset>
       <fieldset>
-        <legend>API</legend>
+        <legend>What leaves the service</legend>
         <label class="check">
           <input type="checkbox" name="api" value="on" checked={organization.apiClients === true} />
           Answers of the API name the clients with the most matches
+        </label>
+        <label class="check">
+          <input type="checkbox" name="alerts" value="on" checked={organization.alertPeople === true} />
+          Alerts name the people whose use they are about; as they are kept, so pseudonyms stay pseudonyms
         </label>
       </fieldset>
       <p class="small muted">
@@ -74,11 +78,12 @@ function SettingsForm({ organization, form }: ClientSettingsProps) {
 
 export interface EraseClientsProps {
   readonly mode: ClientMode
-  readonly api: boolean
+  readonly apiClients: boolean
+  readonly alertPeople: boolean
 }
 
 /** Asks before clients are erased. */
-export function EraseClients({ mode, api }: EraseClientsProps) {
+export function EraseClients({ mode, apiClients, alertPeople }: EraseClientsProps) {
   return (
     <>
       <PageHead title="Erase what is stored of clients?" />
@@ -86,15 +91,16 @@ export function EraseClients({ mode, api }: EraseClientsProps) {
         <form class="stack body" method="post" action={CLIENT_SETTINGS_PATH}>
           <p>
             From now on, clients are kept {MODE_NAMES[mode][0].toLowerCase()}. What is stored of them is erased and
-            cannot be restored: in buffered events, in the evidence, and the names of addresses. The numbers of clients
-            stay.
+            cannot be restored: in buffered events, in the evidence and alerts, and the names of addresses. The numbers
+            of clients stay.
           </p>
           <p>
             Backups are not covered: those that exist still contain clients. Delete them, or keep them as long as your
             rules allow.
           </p>
           <input type="hidden" name="mode" value={mode} />
-          {api && <input type="hidden" name="api" value="on" />}
+          {apiClients && <input type="hidden" name="api" value="on" />}
+          {alertPeople && <input type="hidden" name="alerts" value="on" />}
           <input type="hidden" name="erase" value="yes" />
           <SubmitOrCancel look="danger" cancel="/organization-settings">
             Erase and save

@@ -1,7 +1,8 @@
 import { SMTP_TLS_MODES, SYSLOG_FORMATS, SYSLOG_TRANSPORTS } from '../../engine/alert/channel-settings.ts'
+import { wordsOf } from '../../engine/alert/message.ts'
 import type { AlertChannelKind } from '../../engine/store/alert-channels.ts'
-import { ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
-import { Field, FormError, Select, TextArea } from '../design/form.tsx'
+import { ALERT_RULES, ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
+import { Checks, Field, FormError, Select, TextArea } from '../design/form.tsx'
 import { Card, PageHead } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
 import { KIND_NAMES } from './alert-channels.tsx'
@@ -12,6 +13,8 @@ export interface NewAlertChannelProps {
   readonly form: FormState
   /** The user has confirmed their identity, so the form is shown. */
   readonly isOpen: boolean
+  /** The names of the organization's groups. */
+  readonly groups: readonly string[]
 }
 
 /** The form of a new channel. */
@@ -48,7 +51,7 @@ function Open({ kind }: Pick<NewAlertChannelProps, 'kind'>) {
   )
 }
 
-function ChannelForm({ kind, form }: NewAlertChannelProps) {
+function ChannelForm({ kind, form, groups }: NewAlertChannelProps) {
   return (
     <section class="card narrow">
       <form class="stack body" method="post" action={`${CHANNELS_PATH}/new`}>
@@ -63,6 +66,23 @@ function ChannelForm({ kind, form }: NewAlertChannelProps) {
           value="low"
           options={ALERT_SEVERITIES.map((severity) => [severity, severity])}
         />
+        <details open={form.values.all('rules').length + form.values.all('groups').length > 0}>
+          <summary>Only some rules or groups</summary>
+          <Checks
+            name="rules"
+            label="Rules; without a choice, all"
+            form={form}
+            options={ALERT_RULES.map((rule) => [rule, wordsOf(rule)])}
+          />
+          {groups.length > 0 && (
+            <Checks
+              name="groups"
+              label="Groups; without a choice, alerts about any group, and about none"
+              form={form}
+              options={groups.map((name) => [name, name])}
+            />
+          )}
+        </details>
         <details open={form.errors['ca'] !== undefined}>
           <summary>Private certificate authority</summary>
           <TextArea

@@ -1,8 +1,9 @@
 import { checkedChannel, type GivenChannel, targetFault } from '../../engine/admin/alert-settings.ts'
 import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
+import { groupsOf } from '../../engine/scan/group-use.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
-import { ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
+import { ALERT_RULES, ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
 import { isConfirmed } from '../confirmation.ts'
 import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
@@ -83,8 +84,12 @@ async function add(visit: Visit): Promise<Answer> {
   if (refused !== undefined) return again({ [refused.name]: refused.message }, 400)
   const name = fields.text('name').trim()
   if (name === '') return again({ name: 'Enter a name' }, 400)
+  const rules = ALERT_RULES.filter((rule) => fields.all('rules').includes(rule))
+  const groups = fields.all('groups')
+  const filter = { ...(rules.length > 0 && { rules }), ...(groups.length > 0 && { groups }) }
+  const channel = { name, severityMin, ...filter, settings }
   try {
-    await visit.change('alert-channel.add', sealedChannel(site.secrets, organization, { name, severityMin, settings }))
+    await visit.change('alert-channel.add', sealedChannel(site.secrets, organization, channel))
   } catch (error) {
     if (isFault(error, 'SECRETS_KEY')) return again({ '': error.message }, 503)
     const { state, status } = refusedForm(error, shown)
@@ -129,6 +134,8 @@ function channelsPage(visit: Visit, shown: Shown, status = 200): Answer {
 }
 
 function newPage(visit: Visit, kind: AlertChannelKind, state: FormState, status: number): Answer {
-  const content = NewAlertChannel({ kind, form: state, isOpen: isConfirmed(visit) })
+  const { store } = visit.site
+  const groups = store.environment.read(() => groupsOf(store, visit.organization).all.map(({ name }) => name))
+  const content = NewAlertChannel({ kind, form: state, isOpen: isConfirmed(visit), groups })
   return visit.page('Add channel', ALERTS_PATH, content, { status })
 }

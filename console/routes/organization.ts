@@ -62,19 +62,21 @@ export const ORGANIZATION_ROUTES: readonly Route[] = [
 async function setClients(visit: Visit): Promise<Answer> {
   const { fields } = visit.request
   const clients = CLIENT_MODES.find((each) => each === fields.text('mode'))
-  const apiClients = fields.text('api') === 'on'
+  const switches = { apiClients: fields.text('api') === 'on', alertPeople: fields.text('alerts') === 'on' }
   if (clients === undefined) {
     return organizationPage(visit, { clients: { values: fields, errors: { '': 'Choose what is kept' } } }, 400)
   }
   const before = stored(visit)
   if (keepsLess(before, { clients }) && fields.text('erase') !== 'yes') {
-    return visit.page('Erase clients', PATH, EraseClients({ mode: clients, api: apiClients }))
+    return visit.page('Erase clients', PATH, EraseClients({ mode: clients, ...switches }))
   }
   const isSameMode = clientModeOf(before) === clients
-  if (isSameMode && (before.apiClients ?? false) === apiClients) return redirect(PATH)
+  const { apiClients = false, alertPeople = false } = before
+  const isSame = switches.apiClients === apiClients && switches.alertPeople === alertPeople
+  if (isSameMode && isSame) return redirect(PATH)
   try {
     // Setting the mode again would be an entry in the audit log that nothing follows.
-    await visit.change('client.set', isSameMode ? { apiClients } : { clients, apiClients })
+    await visit.change('client.set', isSameMode ? switches : { clients, ...switches })
     return redirect(`${PATH}?done=clients`)
   } catch (error) {
     const { state, status } = refusedForm(error, fields)

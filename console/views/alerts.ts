@@ -1,4 +1,5 @@
 import { type AlertDelivery, deliveriesOf } from '../../engine/admin/alert-rows.ts'
+import { pathOf } from '../../engine/alert/completed-message.ts'
 import {
   ALERT_RULES,
   ALERT_SEVERITIES,
@@ -16,8 +17,8 @@ const ALERTS_PER_PAGE = 50
 export interface AlertRow {
   readonly alert: Alert
   readonly deliveries: readonly AlertDelivery[]
-  /** The name of the platform that the alert is about, if it has a page. */
-  readonly platform: string | undefined
+  /** The page about the subject of the alert, if there is one. */
+  readonly path: string | undefined
 }
 
 export interface AlertsView {
@@ -63,11 +64,10 @@ function filtered({ site, organization, request: { query } }: Visit, countMax: n
 
 function alertRows({ site, organization }: Visit, alerts: readonly Alert[]): AlertRow[] {
   const { platforms } = site.registry.catalogOf(organization.id)
-  const names = new Map(platforms.map(({ id, name }) => [id, name]))
-  const known = new Set(names.values())
+  const known = new Set(platforms.map(({ name }) => name))
   return alerts.map((alert) => {
-    const { kind, id, name } = alert.subject
-    const platform = kind === 'platform' && known.has(name) ? name : kind === 'approval' ? names.get(id) : undefined
-    return { alert, deliveries: deliveriesOf(site.store, alert), platform }
+    const { kind, name } = alert.subject
+    const isGone = (kind === 'platform' || kind === 'approval') && !known.has(name)
+    return { alert, deliveries: deliveriesOf(site.store, alert), path: isGone ? undefined : pathOf(alert) }
   })
 }

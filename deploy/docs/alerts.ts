@@ -49,6 +49,7 @@ export const EXAMPLE = messageOf(
       subject: { kind: 'platform', id: 'c3a2a6de-7c53-4a5e-8f6a-0a55a1c2b7d4', name: 'DeepSeek' },
       details: {
         platform_type: 'llm_chat',
+        category: 'LLM Chat Assistant',
         vendor: 'DeepSeek',
         risk: 88,
         risk_reason: 'Stores data in mainland China; Trains on your content unless you opt out',

@@ -1,17 +1,17 @@
 import { type ChannelSettings, sealSettings, targetOf } from '../alert/channel-settings.ts'
+import type { AlertFilter } from '../alert/message.ts'
 import { RULES } from '../alert/rules.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import { ALERT_CHANNELS_MAX, ALERT_CHANNELS_TOTAL_MAX } from '../limits.ts'
 import type { AlertChannel, DeadLetter } from '../store/alert-channels.ts'
-import type { AlertRule, AlertRuleSettings, AlertSeverity } from '../store/alerts.ts'
+import type { AlertRule, AlertRuleSettings } from '../store/alerts.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { Changes, checkText } from './changes.ts'
 
-export interface NewChannel {
+export interface NewChannel extends AlertFilter {
   readonly name: string
-  readonly severityMin: AlertSeverity
   readonly settings: ChannelSettings
 }
 
@@ -22,10 +22,10 @@ export type SealedChannel = Omit<AlertChannel, 'createdAtMs'>
 export function sealedChannel(
   key: SecretsKey,
   { id: organizationId }: Organization,
-  { name, severityMin, settings }: NewChannel,
+  { settings, ...named }: NewChannel,
 ): SealedChannel {
   const place = { organizationId, id: newUuid() }
-  const shown = { name, kind: settings.kind, target: targetOf(settings), severityMin }
+  const shown = { ...named, kind: settings.kind, target: targetOf(settings) }
   return { ...place, ...shown, settings: sealSettings(key, place, settings) }
 }
 
@@ -51,8 +51,13 @@ export class AlertChanges extends Changes {
       }
       const channel: AlertChannel = { ...given, organizationId, createdAtMs: clock.nowMs() }
       store.alertChannels.put(channel)
-      const { name: subject, kind, target, severityMin } = channel
-      return { organizationId, subject, details: { kind, target, severity_min: severityMin }, result: channel }
+      const { name: subject, kind, target, severityMin, rules = [], groups = [] } = channel
+      const filter = {
+        ...(rules.length > 0 && { rules: rules.join(', ') }),
+        ...(groups.length > 0 && { groups: groups.join(', ') }),
+      }
+      const details = { kind, target, severity_min: severityMin, ...filter }
+      return { organizationId, subject, details, result: channel }
     })
   }
 

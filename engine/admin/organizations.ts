@@ -1,7 +1,7 @@
 import { canonicalName, hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { clientKeyFile, createClientKey } from '../kernel/process/client-key.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
-import { EVIDENCE_WINDOW_DAYS_MAX, RETENTION_DAYS_MAX } from '../limits.ts'
+import { ALERTS_MAX, EVIDENCE_WINDOW_DAYS_MAX, RETENTION_DAYS_MAX } from '../limits.ts'
 import { beginErasure, finishErasure } from '../scan/erase-clients.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
@@ -9,6 +9,7 @@ import {
   type ClientMode,
   clientModeOf,
   keepsLess,
+  mayNamePeople,
   type Organization,
   type Plan,
   type Retention,
@@ -27,9 +28,10 @@ export interface OrganizationSettings {
   readonly domain?: string
   readonly scanFrequency?: ScanFrequency
   readonly evidenceWindowDays?: number
-  /** Only an owner can change what is kept of clients, and whether API responses name them. */
+  /** Only an owner can change what is kept of clients, and whether API responses and alerts name them. */
   readonly clients?: ClientMode
   readonly apiClients?: boolean
+  readonly alertPeople?: boolean
 }
 
 export class OrganizationChanges extends Changes {
@@ -61,9 +63,9 @@ export class OrganizationChanges extends Changes {
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= EVIDENCE_WINDOW_DAYS_MAX)) {
       throw new Fault('USAGE', `--window: expected a whole number from 1 to ${EVIDENCE_WINDOW_DAYS_MAX}, found ${days}`)
     }
-    const { plan, clients, apiClients } = settings
+    const { plan, clients, apiClients, alertPeople } = settings
     if (plan !== undefined) return this.#update(organization, 'organization.plan', settings)
-    const isOfClients = clients !== undefined || apiClients !== undefined
+    const isOfClients = clients !== undefined || apiClients !== undefined || alertPeople !== undefined
     return this.#update(organization, isOfClients ? 'client.set' : 'organization.set', settings)
   }
 
@@ -153,6 +155,7 @@ export class OrganizationChanges extends Changes {
       const result = { ...before, ...change, ...confirmed, ...this.#keyOf(organization, change) }
       store.organizations.update(result)
       if (keepsLess(before, result)) beginErasure(store, organizationId)
+      if (!mayNamePeople(result)) store.alerts.erasePeople(organizationId, 0, ALERTS_MAX, () => true)
       // Their members are of the setting before.
       if (clientModeOf(before) !== clientModeOf(result)) store.clientGroups.removeAll(organizationId)
       // The published result may have clients, or lack them.

@@ -1,7 +1,7 @@
 import { unpackEvent } from '../kernel/event/event.ts'
 import { dayText, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
-import { PERSON_ROWS_MAX } from '../limits.ts'
+import { ALERTS_MAX, PERSON_ROWS_MAX } from '../limits.ts'
 import { beginErasure, ERASED_SUBJECT, isUseOf, namesClient } from '../scan/erase-clients.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import { ClientReader } from '../store/client-records.ts'
@@ -14,7 +14,7 @@ import { namesOf, storedClients } from './client-use.ts'
 
 /** Something that is stored about a person. */
 export interface PersonRow {
-  readonly kind: 'use' | 'event that waits' | 'group' | 'name of an address' | 'audit entry' | 'more'
+  readonly kind: 'use' | 'event that waits' | 'group' | 'name of an address' | 'alert' | 'audit entry' | 'more'
   /** A day (UTC) or a time; '' if it has none. */
   readonly at: string
   /** The id of the platform, or the requested name of an event that waits. */
@@ -119,6 +119,10 @@ function* rowsOf(store: Store, { id }: Organization, person: ReadonlySet<string>
       const use = { platform: platformId, client, user, matches, bytesSent, bytesReceived }
       yield { ...NONE, kind: 'use', at: dayText(day), ...use }
     }
+  }
+  for (const { createdAtMs, title, people = [] } of store.alerts.newest(id, ALERTS_MAX)) {
+    for (const each of people)
+      if (person.has(each)) yield { ...NONE, kind: 'alert', at: isoSeconds(createdAtMs), client: each, text: title }
   }
   for (const entry of store.auditLog.ofOrganization(id)) {
     if (!namesClient(entry, person)) continue

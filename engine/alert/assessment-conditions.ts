@@ -1,7 +1,8 @@
 import { isOverdue, openItems, workOf } from '../assess/work.ts'
 import { isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { type Assessment, frameworkOf } from '../store/assessments.ts'
-import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
+import { type AnyFrameworkId, frameworkName } from '../store/framework.ts'
+import { type Condition, type ConditionBundle, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
 /** Scores, recommendations and due dates. */
 export const ASSESSMENT_RULES: RuleGroup = {
@@ -51,9 +52,23 @@ function openRecommendations({ store, organization, threshold }: ConditionInput)
       subject: { kind: 'recommendation', id, name: lineOf(title) },
       period: String(statusChangedAtMs),
       title: `Recommendation: ${lineOf(title)}`,
-      details: { priority, category: lineOf(category), framework: frameworkId },
+      details: { priority, category: lineOf(category), framework: frameworkName(frameworkId) },
       severity: priority === 1 ? 'medium' : 'low',
+      bundle: recommendationsOf(frameworkId),
     }))
+}
+
+/** A completed assessment opens its recommendations at the same time. */
+function recommendationsOf(frameworkId: AnyFrameworkId): ConditionBundle {
+  const name = frameworkName(frameworkId)
+  return {
+    id: frameworkId,
+    merged: (conditions) => ({
+      subject: { kind: 'framework', id: frameworkId, name },
+      title: `${conditions.length} recommendations opened: ${name}`,
+      details: { recommendations: lineOf(conditions.map(({ subject }) => subject.name).join('; ')) },
+    }),
+  }
 }
 
 function overdueItems({ store, organization, nowMs }: ConditionInput): Condition[] {

@@ -1,15 +1,19 @@
-import type { AlertMessage } from './message.ts'
+import { type AlertMessage, linesOfAlert } from './message.ts'
 
 /** Alerts that a person reads in one message. */
 const CHAT_ALERTS_MAX = 10
 
-/** The lines of a message for people: its title, its alerts, and how many are not listed. */
+/**
+ * The lines of a message for people: what is known about its only alert, or its alerts and how many
+ * are not listed.
+ */
 function linesOf({ organization, severity, count, alerts, type }: AlertMessage): { about: string; list: string[] } {
-  const shown = count === 1 ? [] : alerts.slice(0, CHAT_ALERTS_MAX).map(({ title }) => title)
-  const others = count === 1 ? 0 : count - shown.length
+  const [first] = alerts
+  const shown = alerts.slice(0, CHAT_ALERTS_MAX).map(({ title }) => title)
+  const others = count > shown.length ? [`and ${count - shown.length} more`] : []
   return {
     about: type === 'test' ? organization.name : `${organization.name}, severity ${severity}`,
-    list: others > 0 ? [...shown, `and ${others} more`] : shown,
+    list: count === 1 && first ? linesOfAlert(first) : [...shown, ...others],
   }
 }
 
@@ -17,6 +21,7 @@ function linesOf({ organization, severity, count, alerts, type }: AlertMessage):
 export function slackBody(message: AlertMessage): string {
   const { about, list } = linesOf(message)
   const lines = [`*${slackText(message.title)}*`, slackText(about), ...list.map((line) => `• ${slackText(line)}`)]
+  if (message.url !== undefined) lines.push(`<${message.url}|Open in the console>`)
   return JSON.stringify({ text: lines.join('\n'), unfurl_links: false })
 }
 
@@ -40,11 +45,13 @@ export function teamsBody(message: AlertMessage): string {
     block(about, { isSubtle: true, spacing: 'None' }),
     ...list.map((line) => block(line, { spacing: 'Small' })),
   ]
+  const action = { type: 'Action.OpenUrl', title: 'Open in the console', url: message.url }
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
     version: '1.4',
     body,
+    ...(message.url !== undefined && { actions: [action] }),
   }
   return JSON.stringify({
     type: 'message',

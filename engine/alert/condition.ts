@@ -1,5 +1,8 @@
+import { NO_CLIENT } from '../kernel/event/client.ts'
 import { ALERT_TEXT_BYTES_MAX } from '../limits.ts'
 import type { AlertDetails, AlertRule, AlertSeverity, AlertSubject } from '../store/alerts.ts'
+import type { ClientReader } from '../store/client-records.ts'
+import type { ClientUse } from '../store/client-sum.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 
@@ -12,6 +15,13 @@ export interface Condition {
   readonly title: string
   readonly details: AlertDetails
   readonly severity?: AlertSeverity
+  /** Conditions of one bundle that begin to hold at the same time raise one alert. */
+  readonly bundle?: ConditionBundle
+  /** The use that it is about, from which its groups and people follow (audience.ts). */
+  readonly use?: ConditionUse
+  readonly groups?: readonly string[]
+  /** User names, addresses or pseudonyms as they are stored, at most NAMED_PEOPLE_MAX. */
+  readonly people?: readonly string[]
   /**
    * Distinguishes alerts about the same subject. A condition that holds on with another period is
    * reported again. Absent: it is reported again only after it did not hold.
@@ -21,6 +31,24 @@ export interface Condition {
   readonly isWeak?: boolean
   /** Counts as reported without an alert, because another rule reports it. */
   readonly isCovered?: boolean
+}
+
+/** The use of a platform. */
+export interface ConditionUse {
+  readonly platformId: string
+  /** Absent: the evidence window. */
+  readonly day?: number
+  /** Only groups that used the platform on this day or later; by default `day`. */
+  readonly groupsFrom?: number
+  /** Whether the use of a client on one day is meant. */
+  isMeant?(client: ClientReader): boolean
+}
+
+/** Conditions that are reported together. */
+export interface ConditionBundle {
+  readonly id: string
+  /** The alert about several of them. */
+  merged(conditions: readonly Condition[]): Pick<Condition, 'subject' | 'title' | 'details'>
 }
 
 /** What conditions are computed from. */
@@ -49,6 +77,14 @@ export interface RuleGroup {
   /** Changes with what the group reads. '': evaluate it each time, because time matters. */
   fingerprint(input: ConditionInput): string
   conditions(input: ConditionInput): Partial<Record<AlertRule, readonly Condition[]>>
+}
+
+/** People that an alert names, at most. */
+export const NAMED_PEOPLE_MAX = 10
+
+/** The name by which an alert names a client; '' if it is not known. */
+export function personText({ client, user }: Pick<ClientUse, 'client' | 'user'>): string {
+  return user !== '' ? user : client === NO_CLIENT ? '' : client
 }
 
 /** A text of another system or of a member: one line, not too long. */

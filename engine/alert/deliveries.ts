@@ -10,6 +10,7 @@ import { ALERT_ATTEMPT_MS, ALERT_RETRY_FOR_MS } from '../limits.ts'
 import type { AlertChannel, AlertChannelKind, QueuedMessage } from '../store/alert-channels.ts'
 import type { Store } from '../store/store.ts'
 import { openSettings } from './channel-settings.ts'
+import { completedMessage } from './completed-message.ts'
 import type { ChannelMessage } from './message.ts'
 import { send } from './send.ts'
 import type { SendOutcome } from './send-outcome.ts'
@@ -25,6 +26,8 @@ export interface DeliveryOptions {
   /** Networks to which the service may connect although they are not public. */
   allowed: readonly Network[]
   readonly version: string
+  /** The public origin of the console; '' or absent: messages have no links. */
+  readonly consoleOrigin?: string
   readonly attemptMs?: number
   readonly random?: () => number
 }
@@ -157,11 +160,12 @@ export class Deliveries {
   }
 
   async #attempt(channel: AlertChannel, message: QueuedMessage): Promise<SendOutcome> {
-    const { secrets, allowed, version, attemptMs = ALERT_ATTEMPT_MS } = this.#options
+    const { secrets, allowed, version, consoleOrigin = '', attemptMs = ALERT_ATTEMPT_MS } = this.#options
     faultPoint('alerts:before-send')
     try {
       const settings = openSettings(secrets, channel)
-      const json = JSON.parse(message.json) as ChannelMessage
+      const queued = JSON.parse(message.json) as ChannelMessage
+      const json = this.#store.environment.read(() => completedMessage(this.#store, queued, consoleOrigin))
       const options = { allowed, version, timeoutMs: attemptMs, signal: this.#abort.signal }
       const outcome = await send(settings, json, this.#clock, options)
       faultPoint('alerts:after-send')

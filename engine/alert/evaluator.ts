@@ -7,10 +7,11 @@ import type { Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { ASSESSMENT_RULES } from './assessment-conditions.ts'
+import { Audience } from './audience.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 import { EVIDENCE_RULES } from './evidence-conditions.ts'
 import { EXPIRY_RULES } from './expiry-conditions.ts'
-import { atLeast, bySeverity, messageOf } from './message.ts'
+import { bySeverity, isWanted, messageOf } from './message.ts'
 import { PLATFORM_RULES } from './platform-conditions.ts'
 import { RULES, ruleInForce } from './rules.ts'
 import { SENDER_RULES } from './sender-conditions.ts'
@@ -26,11 +27,18 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
 /** Bytes of the alerts in one message: an entry of a queue has at most 64 KB. */
 const LISTED_BYTES_MAX = 48 * 1024
 
+/** A condition that is to be reported. */
+interface Raised {
+  readonly hash: string
+  readonly period: string
+  readonly condition: Condition
+}
+
 /** What an evaluation of one rule changes. */
 interface RuleChange {
   readonly rule: AlertRule
   readonly muted: boolean
-  readonly raised: readonly { readonly hash: string; readonly period: string; readonly condition: Condition }[]
+  readonly raised: readonly Raised[]
   /** Hashes of subjects whose condition no longer holds. */
   readonly ended: readonly string[]
 }
@@ -38,6 +46,7 @@ interface RuleChange {
 interface Evaluation {
   readonly organization: Organization
   readonly before: AlertState
+  readonly scanGeneration: number
   readonly inputs: AlertState['inputs']
   readonly changes: readonly RuleChange[]
   readonly isFirstScan: boolean
@@ -96,6 +105,7 @@ export class AlertEvaluator {
       lastInput: (group) => before.inputs[group],
       nameOf: (id) => this.#registries.matcherOf(organizationId).platform(id)?.name ?? id,
     }
+    const audience = new Audience(this.#store, organization, nowMs)
     const inputs: Record<string, string> = { ...before.inputs }
     const changes: RuleChange[] = []
     for (const group of RULE_GROUPS) {
@@ -109,22 +119,30 @@ export class AlertEvaluator {
         const { muted } = ruleInForce(settings, rule)
         const reported = alerts.reported(organizationId, rule)
         const isRemembered = group.remembered.includes(rule)
-        changes.push(changeOf(rule, conditions[rule] ?? [], reported, { muted, isRemembered, before }))
+        const change = changeOf(rule, conditions[rule] ?? [], reported, { muted, isRemembered, before })
+        const raised = muted ? change.raised : change.raised.map((each) => withAudience(each, audience))
+        changes.push({ ...change, raised })
       }
     }
     const hasInputs = Object.entries(inputs).some(([name, value]) => before.inputs[name] !== value)
     const hasChanges = changes.some(({ raised, ended }) => raised.length + ended.length > 0)
     if (!hasInputs && !hasChanges) return undefined
     const isFirstScan = isBeforeFirstScan(before.inputs) && !isBeforeFirstScan(inputs)
-    return { organization, before, inputs, changes, isFirstScan }
+    const scanGeneration = this.#store.scanStates.get(organizationId).generation
+    return { organization, before, scanGeneration, inputs, changes, isFirstScan }
   }
 
-  #write({ organization, before, inputs, changes, isFirstScan }: Evaluation, nowMs: number): EvaluationResult {
+  #write(
+    { organization, before, scanGeneration, inputs, changes, isFirstScan }: Evaluation,
+    nowMs: number,
+  ): EvaluationResult {
     const { organizations, alerts } = this.#store
     const { id: organizationId } = organization
     // Another process evaluated meanwhile, or the organization was removed.
     if (!organizations.exists(organizationId)) return NOTHING
     if (alerts.state(organizationId).generation !== before.generation) return NOTHING
+    // Clients were erased meanwhile, maybe those that the conditions name.
+    if (this.#store.scanStates.get(organizationId).generation !== scanGeneration) return NOTHING
     const counts: Partial<Record<AlertRule, number>> = {}
     let messages = 0
     let sequence = alerts.lastSequence(organizationId)
@@ -134,24 +152,26 @@ export class AlertEvaluator {
       const reported = muted ? [] : raised.filter(({ condition }) => condition.isCovered !== true)
       if (reported.length === 0) continue
       const made = bySeverity(
-        reported.map(
-          ({ hash, period, condition: { subject, title, details, severity } }): Alert => ({
+        bundled(reported).map(
+          ({ hash, period, condition: { subject, title, details, severity, groups = [], people = [] } }) => ({
             id: alertId(organizationId, rule, hash, period),
             organizationId,
-            sequence: 0,
             rule,
             severity: severity ?? RULES[rule].severity,
             createdAtMs: nowMs,
             title: lineOf(title),
             subject,
             details,
-            messages: [],
+            ...(groups.length > 0 && { groups }),
+            ...(people.length > 0 && { people }),
           }),
         ),
-      )
+      ).map((alert): Alert => ({ ...alert, sequence: ++sequence, messages: [] }))
       const sent = this.#queue(organization, rule, made, isFirstScan, nowMs)
-      const numbered = made.map((alert, at) => ({ ...alert, sequence: ++sequence, messages: sent.of(at) }))
-      alerts.append(organizationId, numbered)
+      alerts.append(
+        organizationId,
+        made.map((alert) => ({ ...alert, messages: sent.of(alert) })),
+      )
       counts[rule] = made.length
       messages += sent.count
     }
@@ -167,15 +187,15 @@ export class AlertEvaluator {
     alerts: readonly Alert[],
     isFirstScan: boolean,
     nowMs: number,
-  ): { readonly count: number; of(at: number): Alert['messages'] } {
+  ): { readonly count: number; of(alert: Alert): Alert['messages'] } {
     const { alertChannels } = this.#store
     const { id: organizationId } = organization
-    /** The sequence of the message with each alert, in the order of the alerts. */
-    const sent: { readonly channelId: string; readonly messages: number; readonly sequences: readonly number[] }[] = []
-    for (const { id: channelId, kind, severityMin } of alertChannels.ofOrganization(organizationId)) {
+    const sent = new Map<Alert, (readonly [channelId: string, sequence: number])[]>(alerts.map((each) => [each, []]))
+    let count = 0
+    for (const channel of alertChannels.ofOrganization(organizationId)) {
+      const { id: channelId, kind } = channel
       // The most severe alerts are first.
-      const wanted = alerts.filter(({ severity }) => atLeast(severity, severityMin))
-      const sequences: number[] = []
+      const wanted = alerts.filter((alert) => isWanted(channel, alert))
       const all = partsOf(wanted)
       // A person reads the first ones and their number. A program gets all.
       const parts = kind === 'syslog' || kind === 'webhook' ? all : all.slice(0, 1)
@@ -183,20 +203,13 @@ export class AlertEvaluator {
         const part = { count: wanted.length, isFirstScan, part: at + 1, parts: parts.length }
         const json = JSON.stringify(messageOf(organization, rule, listed, part))
         const sequence = alertChannels.append(organizationId, channelId, json, nowMs)
-        for (const _alert of listed) sequences.push(sequence)
+        // The last message counts those that are not listed.
+        const counted = at === parts.length - 1 ? all.slice(at).flat() : listed
+        for (const alert of counted) sent.get(alert)?.push([channelId, sequence])
       }
-      const counted = sequences.at(-1) ?? 0
-      while (sequences.length < wanted.length) sequences.push(counted)
-      sent.push({ channelId, messages: parts.length, sequences })
+      count += parts.length
     }
-    return {
-      count: sent.reduce((sum, each) => sum + each.messages, 0),
-      of: (at) =>
-        sent.flatMap(({ channelId, sequences }) => {
-          const sequence = sequences[at]
-          return sequence === undefined ? [] : [[channelId, sequence] as const]
-        }),
-    }
+    return { count, of: (alert) => sent.get(alert) ?? [] }
   }
 }
 
@@ -218,6 +231,28 @@ function partsOf(alerts: readonly Alert[]): Alert[][] {
   return parts
 }
 
+function withAudience(raised: Raised, audience: Audience): Raised {
+  const { condition } = raised
+  return condition.isCovered === true ? raised : { ...raised, condition: audience.of(condition) }
+}
+
+/** Replaces the conditions of a bundle by one about all of them. */
+function bundled(raised: readonly Raised[]): Raised[] {
+  const bundles = new Map<string, Raised[]>()
+  for (const each of raised) {
+    const id = each.condition.bundle?.id ?? each.hash
+    bundles.set(id, [...(bundles.get(id) ?? []), each])
+  }
+  return [...bundles.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return []
+    const { bundle } = first.condition
+    if (bundle === undefined || others.length === 0) return [first]
+    const conditions = [first, ...others].map(({ condition }) => condition)
+    const [severity] = bySeverity(conditions.flatMap(({ severity }) => (severity ? { severity } : [])))
+    return [{ ...first, condition: { ...bundle.merged(conditions), ...severity } }]
+  })
+}
+
 function changeOf(
   rule: AlertRule,
   conditions: readonly Condition[],
@@ -225,7 +260,7 @@ function changeOf(
   { muted, isRemembered, before }: { muted: boolean; isRemembered: boolean; before: AlertState },
 ): RuleChange {
   const holding = new Set<string>()
-  const raised: { hash: string; period: string; condition: Condition }[] = []
+  const raised: Raised[] = []
   for (const condition of conditions) {
     const hash = subjectHash(condition.key ?? condition.subject.id)
     holding.add(hash)

@@ -3,6 +3,7 @@ import type { AlertChannel } from '../store/alert-channels.ts'
 import { ALERT_SEVERITIES, type Alert, type AlertDetails, type AlertRule, type AlertSeverity } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { ReportMessage } from '../store/report-schedules.ts'
+import { lineOf } from './condition.ts'
 import { RULES } from './rules.ts'
 
 /** The version of the JSON form. Fields may be added to it. */
@@ -11,11 +12,19 @@ const VERSION = 1
 /** An alert in a message. */
 export interface AlertJson {
   readonly id: string
+  /** From 1, in the organization. Absent in messages that an older version queued. */
+  readonly number?: number
   readonly title: string
   readonly severity: AlertSeverity
   readonly created_at: string
   readonly subject: { readonly kind: string; readonly id: string; readonly name: string }
   readonly details: AlertDetails
+  /** Groups that the alert is about, if there are any. */
+  readonly groups?: readonly string[]
+  /** People whose use it is about, if the organization allows that alerts name them. */
+  readonly people?: readonly string[]
+  /** The page of the console about the subject, if the service knows the origin of the console. */
+  readonly url?: string
 }
 
 /**
@@ -40,6 +49,8 @@ export interface AlertMessage {
   readonly part?: number
   readonly parts?: number
   readonly alerts: readonly AlertJson[]
+  /** The page of the console with the alerts. */
+  readonly url?: string
 }
 
 /** Which of the messages about the alerts of one evaluation. */
@@ -50,11 +61,18 @@ interface MessagePart {
   readonly parts: number
 }
 
+/** Which alerts a channel gets. */
+export type AlertFilter = Pick<AlertChannel, 'severityMin' | 'rules' | 'groups'>
+
 /** A message in the queue of a channel. */
 export type ChannelMessage = AlertMessage | ReportMessage
 
-export function atLeast(severity: AlertSeverity, min: AlertSeverity): boolean {
-  return ALERT_SEVERITIES.indexOf(severity) >= ALERT_SEVERITIES.indexOf(min)
+/** Whether a channel gets an alert. */
+export function isWanted({ severityMin, rules, groups }: AlertFilter, alert: Alert): boolean {
+  if (ALERT_SEVERITIES.indexOf(alert.severity) < ALERT_SEVERITIES.indexOf(severityMin)) return false
+  if (rules !== undefined && !rules.includes(alert.rule)) return false
+  const wanted = groups?.map((name) => name.toLowerCase())
+  return wanted === undefined || alert.groups?.some((name) => wanted.includes(name.toLowerCase())) === true
 }
 
 /** Highest severity first, then in the order given. */
@@ -94,8 +112,26 @@ export function messageOf(
   }
 }
 
-function alertJson({ id, title, severity, createdAtMs, subject, details }: Alert): AlertJson {
-  return { id, title, severity, created_at: isoSeconds(createdAtMs), subject, details }
+function alertJson({ id, sequence, title, severity, createdAtMs, subject, details, groups }: Alert): AlertJson {
+  const created_at = isoSeconds(createdAtMs)
+  return { id, number: sequence, title, severity, created_at, subject, details, ...(groups && { groups }) }
+}
+
+/** What is known about an alert, as lines for people. */
+export function linesOfAlert({ details, groups = [], people = [] }: AlertJson): string[] {
+  // People read the category, programs the type.
+  const { platform_type: _, ...shown } = details
+  const facts = Object.entries(shown).filter(([, value]) => value !== '')
+  return [
+    ...facts.map(([name, value]) => `${wordsOf(name)}: ${value}`),
+    ...(groups.length > 0 ? [`Groups: ${groups.join(', ')}`] : []),
+    ...(people.length > 0 ? [`People: ${people.map(lineOf).join(', ')}`] : []),
+  ]
+}
+
+/** An identifier such as `risk_reason` or `new-platform` in words. */
+export function wordsOf(name: string): string {
+  return `${name.charAt(0).toUpperCase()}${name.slice(1).replace(/[-_]/g, ' ')}`
 }
 
 export function testMessage(

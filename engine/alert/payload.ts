@@ -8,10 +8,12 @@ import { ALERT_RULES, ALERT_SEVERITIES } from '../store/alerts.ts'
 
 const id = z.string().regex(/^[0-9a-f]{32}$/)
 const time = z.iso.datetime()
+const url = z.url().optional()
 const severity = z.enum(ALERT_SEVERITIES)
 
 const alertSchema = z.strictObject({
   id: id.describe('Id of the alert; an alert that is sent again has the same'),
+  number: z.number().int().min(1).describe('Number of the alert in the organization'),
   title: z.string().min(1).describe('The alert in one line'),
   severity: severity.describe('Severity of the alert'),
   created_at: time.describe('When the alert was raised'),
@@ -21,6 +23,13 @@ const alertSchema = z.strictObject({
   details: z
     .record(z.string().regex(/^[a-z][a-z_]*$/), z.union([z.string(), z.number(), z.boolean()]))
     .describe('Values that depend on the rule'),
+  groups: z.array(z.string()).min(1).optional().describe('Groups that the alert is about; absent if there are none'),
+  people: z
+    .array(z.string())
+    .max(10)
+    .optional()
+    .describe('People with the most use; only if the organization allows that alerts name people'),
+  url: url.describe('The page of the console about the subject; only with `CONSOLE_ORIGIN`'),
 })
 
 export const payloadSchema = z.strictObject({
@@ -36,6 +45,7 @@ export const payloadSchema = z.strictObject({
   part: z.number().int().min(1).describe('Number of this message among those about the same alerts, from 1'),
   parts: z.number().int().min(1).describe('Number of messages about the same alerts; each alert is in one of them'),
   alerts: z.array(alertSchema).max(50).describe('At most 50 alerts; the most severe are in the first part'),
+  url: url.describe('The page of the console with the alerts; only with `CONSOLE_ORIGIN`'),
 })
 
 /** The fields of a message and of an alert with their descriptions. */

@@ -4,7 +4,7 @@ import { dayOf, dayText, isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
 import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
-import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
+import { type Condition, type ConditionInput, type ConditionUse, lineOf, type RuleGroup } from './condition.ts'
 import { bytesSent } from './volume-conditions.ts'
 
 /** Days for which late logs count, such as files that are sent after a weekend. */
@@ -29,9 +29,14 @@ export const PLATFORM_RULES: RuleGroup = {
     // Today, and the days before it whose logs may still arrive.
     const firstDay = dayOf(nowMs) - LATE_DAYS_MAX
     const recent = [...store.evidence.since(organization.id, firstDay)]
+    const platformIds = store.evidence.platformIds(organization.id)
+    const useOf = ({ id }: PublishedPlatform, more: Omit<ConditionUse, 'platformId'> = {}): Pick<Condition, 'use'> => {
+      const platformId = platformIds.get(id)
+      return platformId === undefined ? {} : { use: { platformId, ...more } }
+    }
     const ai = found.filter(({ metadata }) => metadata.use === 'ai')
     const known = isSameFormula(input) ? undefined : store.alerts.reported(organization.id, 'new-platform')
-    const unapproved = unapprovedPlatforms(input, ai).map((each) => ({
+    const unapproved = unapprovedPlatforms(input, ai, useOf).map((each) => ({
       ...each,
       isCovered: known?.has(subjectHash(each.subject.id)) === true,
     }))
@@ -43,10 +48,11 @@ export const PLATFORM_RULES: RuleGroup = {
         subject: subjectOf(platform),
         title: `New AI platform: ${platform.platform_name} (${platform.metadata.vendor})`,
         details: detailsOf(platform),
+        ...useOf(platform),
         period: platform.id,
         isCovered: covered.has(platform.id),
       })),
-      'rejected-platform': rejectedPlatforms(input, found),
+      'rejected-platform': rejectedPlatforms(input, found, useOf),
       'rejected-platform-blocked': blockedPlatforms(input, recent),
       'platform-volume': highVolumes(input, recent, ai),
       'bytes-sent': bytesSent(input, recent, ai, firstDay),
@@ -76,6 +82,7 @@ function detailsOf(platform: PublishedPlatform): Condition['details'] {
   const { used, blocked } = contactsOf(platform)
   return {
     platform_type,
+    category: metadata.category,
     vendor: lineOf(metadata.vendor),
     risk: metadata.risk.score,
     risk_reason: reasonOf(metadata.risk),
@@ -88,7 +95,14 @@ function detailsOf(platform: PublishedPlatform): Condition['details'] {
   }
 }
 
-function unapprovedPlatforms({ threshold }: ConditionInput, found: readonly PublishedPlatform[]): Condition[] {
+/** The use of a platform, for its groups and people. */
+type UseOf = (platform: PublishedPlatform, more?: Omit<ConditionUse, 'platformId'>) => Pick<Condition, 'use'>
+
+function unapprovedPlatforms(
+  { threshold }: ConditionInput,
+  found: readonly PublishedPlatform[],
+  useOf: UseOf,
+): Condition[] {
   const riskMin = threshold('unapproved-platform')
   return found
     .filter(({ metadata: { decision, risk } }) => {
@@ -98,11 +112,16 @@ function unapprovedPlatforms({ threshold }: ConditionInput, found: readonly Publ
       subject: subjectOf(platform),
       title: `${platform.platform_name} is used without approval (risk ${platform.metadata.risk.score})`,
       details: detailsOf(platform),
+      ...useOf(platform),
     }))
 }
 
 /** Use on a day after the decision, or later on the day of the decision. */
-function rejectedPlatforms({ store, organization }: ConditionInput, found: readonly PublishedPlatform[]): Condition[] {
+function rejectedPlatforms(
+  { store, organization }: ConditionInput,
+  found: readonly PublishedPlatform[],
+  useOf: UseOf,
+): Condition[] {
   const rejectedAtMs = new Map<string, number>()
   for (const [platformId, { kind, decidedAtMs }] of store.decisions.last(organization.id)) {
     if (kind !== 'rejected') continue
@@ -122,6 +141,12 @@ function rejectedPlatforms({ store, organization }: ConditionInput, found: reado
       period: day,
       title: `${platform_name} is used although it was rejected`,
       details: { ...detailsOf(platform), rejected_at: isoSeconds(decidedAtMs) },
+      // Not those who used it earlier on the day of the decision.
+      ...useOf(platform, {
+        day: dayOf(lastSeenMs),
+        groupsFrom: Math.max(dayOf(lastSeenMs), dayOf(decidedAtMs) + 1),
+        isMeant: ({ firstSeenMs }) => firstSeenMs > decidedAtMs,
+      }),
     }
   })
 }
@@ -174,6 +199,7 @@ function highVolumes(
       period: date,
       title: `${platform.platform_name} had more than ${matchesMax} matches on ${date}`,
       details: { ...detailsOf(platform), day: date, matches_of_day: matches, threshold: matchesMax },
+      use: { platformId, day },
       // Its day is not reported again if the approval ends.
       isCovered: platform.metadata.decision === 'approved',
     })

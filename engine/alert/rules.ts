@@ -96,7 +96,7 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     about: 'A recommendation was opened with this priority or a higher one; 1 is the highest',
     severity: 'low',
     threshold: { byDefault: 2, min: 1, max: 5, unit: '', about: 'Priority of the recommendation' },
-    plural: 'recommendations opened',
+    plural: 'assessments with new recommendations',
   },
   'answer-unsupported': {
     about: 'Discovery supported an answer when its assessment was completed, and no longer does',

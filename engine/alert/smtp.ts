@@ -6,7 +6,7 @@ import { withoutBrackets } from '../kernel/process/network.ts'
 import { connectChecked } from '../kernel/process/outbound-address.ts'
 import type { ReportMessage } from '../store/report-schedules.ts'
 import { type SmtpSettings, secretsOf } from './channel-settings.ts'
-import type { AlertMessage, ChannelMessage } from './message.ts'
+import { type AlertMessage, type ChannelMessage, linesOfAlert, wordsOf } from './message.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 const require = createRequire(import.meta.url)
@@ -119,14 +119,15 @@ function reportMail({ to, title, text, html, created_at }: ReportMessage, toByDe
   }
 }
 
-function textOf({ organization, rule, severity, title, created_at, count, alerts, type }: AlertMessage): string {
+function textOf(message: AlertMessage): string {
+  const { organization, rule, severity, title, created_at, count, alerts, type, url = '' } = message
   const head = [title, '', `Organization: ${organization.name}`, `Time: ${created_at}`]
   if (type === 'test') return [...head, '', 'The channel works.', ''].join('\n')
   const listed = alerts.slice(0, MAIL_ALERTS_MAX).flatMap((alert) => {
-    const details = Object.entries(alert.details).filter(([, value]) => value !== '')
-    return ['', `- ${alert.title}`, ...details.map(([name, value]) => `    ${name}: ${value}`), `    id: ${alert.id}`]
+    const lines = [...linesOfAlert(alert), `Id: ${alert.id}`, ...(alert.url === undefined ? [] : [alert.url])]
+    return ['', `- ${alert.title}`, ...lines.map((line) => `    ${line}`)]
   })
   const others = count - Math.min(alerts.length, MAIL_ALERTS_MAX)
-  const rest = others > 0 ? ['', `and ${others} more: posture-admin alert list shows all.`] : []
-  return [...head, `Rule: ${rule}`, `Severity: ${severity}`, ...listed, ...rest, ''].join('\n')
+  const rest = others > 0 ? ['', `and ${others} more: ${url || 'posture-admin alert list shows all.'}`] : []
+  return [...head, `Rule: ${wordsOf(rule)}`, `Severity: ${severity}`, ...listed, ...rest, ''].join('\n')
 }

@@ -15,7 +15,7 @@ import { withoutBrackets } from '../kernel/process/network.ts'
 import { checkAddress, checkedLookup, connectChecked } from '../kernel/process/outbound-address.ts'
 import type { AlertSeverity } from '../store/alerts.ts'
 import type { SyslogSettings } from './channel-settings.ts'
-import type { AlertJson, AlertMessage } from './message.ts'
+import { type AlertJson, type AlertMessage, wordsOf } from './message.ts'
 import { connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 /*
@@ -74,17 +74,22 @@ export function syslogLines({ format }: SyslogSettings, message: AlertMessage, v
 }
 
 function eventOf({ organization, type }: AlertMessage, rule: string, alert: AlertJson): FindingEvent {
-  const { id, title, severity, created_at, subject, details } = alert
+  const { id, title, severity, created_at, subject, details, groups = [], people = [], url } = alert
+  const named = {
+    ...(groups.length > 0 && { groups: groups.join(', ') }),
+    ...(people.length > 0 && { people: people.join(', ') }),
+  }
   return {
     id,
     kind: `alert.${rule}`,
-    title: `${rule.charAt(0).toUpperCase()}${rule.slice(1).replaceAll('-', ' ')}`,
+    title: wordsOf(rule),
     message: title,
     severity,
     timeMs: Date.parse(created_at),
     isAlert: type === 'alerts',
     organization,
-    details: { ...details, subject: `${subject.kind} ${subject.name}`, subject_id: subject.id },
+    url,
+    details: { ...details, ...named, subject: `${subject.kind} ${subject.name}`, subject_id: subject.id },
   }
 }
 

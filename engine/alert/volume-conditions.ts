@@ -1,18 +1,14 @@
 import { dayText } from '../kernel/process/clock.ts'
-import { GROUP_PEOPLE_MIN } from '../limits.ts'
-import { groupsOf, personKey } from '../scan/group-use.ts'
+import { namableGroupsOf } from '../scan/group-use.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
+import type { ClientReader } from '../store/client-records.ts'
 import { DAY_NUMBERS, numbersOf } from '../store/client-summaries.ts'
 import type { StoredDay } from '../store/evidence.ts'
-import { type Condition, type ConditionInput, lineOf } from './condition.ts'
+import { type Condition, type ConditionInput, lineOf, NAMED_PEOPLE_MAX } from './condition.ts'
 
 const BYTES_PER_MB = 1_000_000
 
-/**
- * Days (UTC) on which a platform, a group or clients sent more than the threshold. Clients are
- * counted, and not named: a message may leave the organization. Neither is a group that is so small
- * that it names its people.
- */
+/** Days (UTC) on which a platform, a group or clients sent more than the threshold. */
 export function bytesSent(
   input: ConditionInput,
   recent: readonly StoredDay[],
@@ -22,10 +18,11 @@ export function bytesSent(
   const megabytes = input.threshold('bytes-sent')
   const max = megabytes * BYTES_PER_MB
   const all = [...platforms(input, recent, found, max), ...groupsAndClients(input, firstDay, max)]
-  return all.map(({ subject, who, day, bytes, isCovered = false }) => {
+  return all.map(({ who, day, bytes, isCovered = false, ...condition }) => {
+    const { subject } = condition
     const date = dayText(day)
     return {
-      subject,
+      ...condition,
       key: `${subject.kind} ${subject.id} ${date}`,
       period: date,
       title: lineOf(`${who} sent more than ${megabytes} MB on ${date}`),
@@ -36,7 +33,7 @@ export function bytesSent(
 }
 
 /** More bytes than the threshold on one day. */
-interface Excess extends Pick<Condition, 'subject' | 'isCovered'> {
+interface Excess extends Pick<Condition, 'subject' | 'isCovered' | 'use' | 'groups' | 'people'> {
   readonly who: string
   readonly day: number
   readonly bytes: number
@@ -56,39 +53,38 @@ function platforms(
     if (decision === undefined) return []
     const name = lineOf(nameOf(platformId))
     const subject = { kind: 'platform', id: platformId, name } as const
-    return { subject, who: `Clients of ${name}`, day, bytes, isCovered: decision === 'approved' }
+    const use = { platformId, day, isMeant: ({ bytesSent }: ClientReader) => bytesSent > 0 }
+    return { subject, who: `Clients of ${name}`, day, bytes, isCovered: decision === 'approved', use }
   })
 }
 
 function groupsAndClients({ store, organization }: ConditionInput, firstDay: number, max: number): Excess[] {
   if (store.clientErasures.isErasing(organization.id)) return []
-  const { all, groupOf } = groupsOf(store, organization)
-  const groups = new Map(
-    all.map(({ name, members }) => [name, { days: new Map<number, number>(), people: new Set<string>(), members }]),
-  )
-  const clients = new Map<number, { count: number; bytes: number }>()
+  const groupOf = namableGroupsOf(store, organization)
+  const groups = new Map<string, Map<number, number>>()
+  const clients = new Map<number, { readonly client: string; readonly bytes: number }[]>()
   for (const summary of store.clientSummaries.all(organization.id)) {
-    const group = all.length === 0 ? undefined : groups.get(groupOf(summary) ?? '')
-    if (group !== undefined && group.people.size < GROUP_PEOPLE_MIN) group.people.add(personKey(summary.client))
+    const group = groupOf(summary)
+    const days = group === undefined ? undefined : (groups.get(group) ?? new Map<number, number>())
+    if (group !== undefined && days !== undefined) groups.set(group, days)
     const numbers = numbersOf(summary.days)
     for (let at = 0; at < numbers.length; at += DAY_NUMBERS) {
       const [day = 0, , , bytes = 0] = numbers.slice(at, at + DAY_NUMBERS)
       if (day < firstDay) continue
-      group?.days.set(day, (group.days.get(day) ?? 0) + bytes)
-      if (bytes <= max) continue
-      const sum = clients.get(day) ?? { count: 0, bytes: 0 }
-      clients.set(day, { count: sum.count + 1, bytes: Math.max(sum.bytes, bytes) })
+      days?.set(day, (days.get(day) ?? 0) + bytes)
+      if (bytes > max) clients.set(day, [...(clients.get(day) ?? []), { client: summary.client, bytes }])
     }
   }
-  const ofGroups = [...groups].flatMap(([name, { days, people, members }]) => {
-    if (Math.max(members, people.size) < GROUP_PEOPLE_MIN) return []
+  const ofGroups = [...groups].flatMap(([name, days]) => {
     const subject = { kind: 'group', id: name, name: lineOf(name) } as const
     const high = [...days].filter(([, bytes]) => bytes > max)
-    return high.map(([day, bytes]) => ({ subject, who: `The group ${name}`, day, bytes }))
+    return high.map(([day, bytes]) => ({ subject, who: `The group ${name}`, day, bytes, groups: [name] }))
   })
   const subject = { kind: 'organization', id: organization.id, name: lineOf(organization.name) } as const
-  const ofClients = [...clients].map(([day, { count, bytes }]) => {
-    return { subject, who: count === 1 ? 'A client' : `${count} clients each`, day, bytes }
+  const ofClients = [...clients].map(([day, all]) => {
+    const most = all.sort((a, b) => b.bytes - a.bytes).slice(0, NAMED_PEOPLE_MAX)
+    const who = all.length === 1 ? 'A client' : `${all.length} clients each`
+    return { subject, who, day, bytes: most[0]?.bytes ?? 0, people: most.map(({ client }) => client) }
   })
   return [...ofGroups, ...ofClients]
 }

@@ -8,7 +8,7 @@ import { oneOf, portNumber } from '../kernel/process/settings.ts'
 import { programVersion } from '../kernel/process/version.ts'
 import { ALERT_ATTEMPT_MS } from '../limits.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannel } from '../store/alert-channels.ts'
-import { ALERT_SEVERITIES } from '../store/alerts.ts'
+import { ALERT_RULES, ALERT_SEVERITIES } from '../store/alerts.ts'
 import type { Store } from '../store/store.ts'
 import { argument, change, defined, group, option, query, table, timeText } from './command.ts'
 import {
@@ -32,6 +32,8 @@ function channels({ alertChannels }: Store, rows: readonly AlertChannel[], secre
     ['Kind', 'kind'],
     ['Receiver', 'target', { wrap: true }],
     ['Severity', 'min_severity', { hide: 5, of: ({ severityMin }) => severityMin }],
+    [null, 'rules', { of: ({ rules = [] }) => rules.join(', ') }],
+    [null, 'groups', { of: ({ groups = [] }) => groups.join(', ') }],
     ['Waiting', 'waiting', { hide: 1, of: ({ organizationId, id }) => alertChannels.waiting(organizationId, id) }],
     ['Delivered', 'delivered', { hide: 3, of: (channel) => stateOf(channel).delivered }],
     [
@@ -62,6 +64,12 @@ const ADD = {
     '--min-severity <severity>',
     'Send only alerts of this severity and above',
     oneOf(ALERT_SEVERITIES).default('low'),
+  ),
+  rules: option('--rules <rule...>', 'Send only alerts of these rules', z.array(oneOf(ALERT_RULES)).optional()),
+  groups: option(
+    '--groups <group...>',
+    'Send only alerts about these groups of clients',
+    z.array(z.string()).optional(),
   ),
   url: option('--url <url>', 'Send to this URL of a webhook; use --url-file if the URL itself is secret'),
   urlFile: option(
@@ -127,9 +135,10 @@ export const channelCommands = group('Manage alert channels: where alerts are se
   add: change('Send alerts of an organization to a receiver', {
     params: ADD,
     read: settingsOf,
-    run({ store, administration, organization }, { name, severityMin, secretsKeyFile }, settings) {
+    run({ store, administration, organization }, { name, severityMin, rules, groups, secretsKeyFile }, settings) {
       const key = secretsKeyOf(store, secretsKeyFile)
-      const channel = sealedChannel(key, organization, { name, severityMin, settings })
+      const filter = { severityMin, ...defined({ rules, groups }) }
+      const channel = sealedChannel(key, organization, { name, ...filter, settings })
       const added = administration.alerts.addChannel(organization, channel)
       if (settings.kind !== 'webhook') return channels(store, [added])
       const { secret } = settings

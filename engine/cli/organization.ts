@@ -60,6 +60,7 @@ function details({ store, clock }: AdminContext, organization: Organization) {
       ['Assessments', 'assessments', { of: () => store.assessments.ofOrganization(id).length }],
       ['Buffered events', 'buffered_events', { of: () => store.buffer.count(id) }],
       ['Clients in API responses', 'api_clients', { of: ({ apiClients = false }) => apiClients }],
+      ['People in alerts', 'alert_people', { of: ({ alertPeople = false }) => alertPeople }],
       ['Client records (bytes)', 'client_bytes', { of: () => clients.bytes }],
       ['Client records removed', 'client_records_removed', { of: () => clients.removed }],
       ['Last scan', 'last_completed_at', { of: () => timeText(lastScan?.completedAtMs) }],
@@ -74,6 +75,7 @@ const removals = table<Removal & { readonly records: number }>([
   ['Id', 'id', { hide: 1, of: ({ organizationId }) => organizationId }],
 ])
 
+const SWITCH = oneOf(['on', 'off']).optional()
 const NAME = argument('<name>', 'Name or id of the organization')
 
 export const commands: Commands = {
@@ -109,14 +111,19 @@ export const commands: Commands = {
         'Keep clients in full, as pseudonyms or not at all; erases what is kept',
         oneOf(CLIENT_MODES).optional(),
       ),
-      apiClients: option('--clients-in-api <switch>', 'Name clients in API responses', oneOf(['on', 'off']).optional()),
+      apiClients: option('--clients-in-api <switch>', 'Name clients in API responses', SWITCH),
+      alertPeople: option('--people-in-alerts <switch>', 'Name people in alerts', SWITCH),
     },
-    run({ administration }, { name, plan, domain, scanFrequency, evidenceWindowDays, clients, apiClients: word }) {
-      const apiClients = word === undefined ? undefined : word === 'on'
-      const settings = defined({ plan, domain, scanFrequency, evidenceWindowDays, clients, apiClients })
-      assertGiven(settings, '--plan, --domain, --scan-frequency, --window, --client-storage or --clients-in-api')
+    run({ administration }, { name, apiClients: api, alertPeople: alerts, ...given }) {
+      const apiClients = api === undefined ? undefined : api === 'on'
+      const alertPeople = alerts === undefined ? undefined : alerts === 'on'
+      const settings = defined({ ...given, apiClients, alertPeople })
+      assertGiven(
+        settings,
+        '--plan, --domain, --scan-frequency, --window, --client-storage, --clients-in-api or --people-in-alerts',
+      )
       const changed = administration.organizations.set(administration.organization(name), settings)
-      if (clients !== undefined) for (const _step of administration.organizations.eraseClients(changed));
+      if (given.clients !== undefined) for (const _step of administration.organizations.eraseClients(changed));
       return organizations([changed])
     },
   }),

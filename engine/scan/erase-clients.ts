@@ -19,6 +19,7 @@ const EVIDENCE_PER_STEP = 200
 const CLIENT_RECORDS_PER_STEP = 200
 const NAMES_PER_STEP = 2000
 const AUDIT_ENTRIES_PER_STEP = 1000
+const ALERTS_PER_STEP = 1000
 
 /** After every day. */
 const DAYS_END = 0xffff_ffff
@@ -46,6 +47,7 @@ export function beginErasure(store: Store, organizationId: string, person?: read
   clientErasures.put(organizationId, {
     sketchKey: person === undefined ? randomBytes(16).toString('hex') : '',
     ...(person && { person, clientsNext: '' }),
+    alertsNext: 0,
     bufferEnd: buffer.next(organizationId),
     unmatchedEnd: unmatched.next(organizationId),
     bufferNext,
@@ -82,12 +84,13 @@ export function isUseOf(person: ReadonlySet<string>, { client, user }: Pick<Clie
 
 /**
  * Erases addresses, pseudonyms and user names of an organization: in buffered and waiting events,
- * in the records and summaries of clients, their names, the published answers of the API, in audit entries about
- * who read them, and in the counts of distinct clients, whose numbers stay the same; finally the
+ * in the records and summaries of clients, their names, alerts, the published answers of the API, in audit entries
+ * about who read them, and in the counts of distinct clients, whose numbers stay the same; finally the
  * key of pseudonyms, unless the organization keeps clients. One bounded transaction per step;
  * continues after a kill. Several processes may run it at once.
  *
- * Alerts and their messages name no client (engine/alert), and reports and exports are not stored.
+ * Waiting messages about alerts name no client until they are sent, and reports and exports are not
+ * stored.
  *
  * @throws Fault STORE_FULL
  */
@@ -135,6 +138,12 @@ function eraseStep(
   }
   if (person === undefined && clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0)
     return erasure
+  if (erasure.alertsNext !== undefined) {
+    const { alertsNext, ...rest } = erasure
+    const isErased = (each: string): boolean => person?.has(each) ?? true
+    const next = store.alerts.erasePeople(organizationId, alertsNext, ALERTS_PER_STEP, isErased)
+    return next === undefined ? rest : { ...rest, alertsNext: next }
+  }
   // The next scan makes those of the others again.
   if (clientSummaries.removeAll(organizationId, NAMES_PER_STEP) > 0) return erasure
   if (person === undefined && clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure

@@ -55,6 +55,25 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
   }
 }
 
+/**
+ * Finds the group of a client, if a message may name it: a group with few people names these.
+ * Call it inside Environment.read.
+ */
+export function namableGroupsOf(store: Store, organization: Organization): GroupOf {
+  const { all, groupOf } = groupsOf(store, organization)
+  if (all.length === 0) return () => undefined
+  const people = new Map(all.map(({ name }) => [name, new Set<string>()]))
+  for (const summary of store.clientSummaries.all(organization.id))
+    people.get(groupOf(summary) ?? '')?.add(personKey(summary.client))
+  const isLarge = ({ name, members }: (typeof all)[number]): boolean =>
+    Math.max(members, people.get(name)?.size ?? 0) >= GROUP_PEOPLE_MIN
+  const namable = new Set(all.filter(isLarge).map(({ name }) => name))
+  return (client) => {
+    const name = groupOf(client)
+    return name !== undefined && namable.has(name) ? name : undefined
+  }
+}
+
 /** A client without regard to case: logs spell the name of one user in several ways. */
 export function personKey(client: string): string {
   return client.toLowerCase()

@@ -3,7 +3,7 @@ import { DurableQueue } from '../kernel/lmdb/queue.ts'
 import { slicesOf } from '../kernel/lmdb/queue-chunk.ts'
 import type { SealedSecret } from '../kernel/process/secrets-key.ts'
 import { ALERT_DEAD_LETTERS_MAX, ALERT_MESSAGES_WAITING_MAX, ALERT_OUTCOMES_MAX } from '../limits.ts'
-import type { AlertSeverity } from './alerts.ts'
+import type { AlertRule, AlertSeverity } from './alerts.ts'
 import { Family } from './family.ts'
 import { UUID_BYTES, u64Bytes, uuidBytes, uuidText } from './keys.ts'
 
@@ -21,6 +21,10 @@ export interface AlertChannel {
   readonly target: string
   /** Only alerts of this severity and above. */
   readonly severityMin: AlertSeverity
+  /** Only alerts of these rules. Absent: of all. */
+  readonly rules?: readonly AlertRule[]
+  /** Only alerts about these groups. Absent: about any, and about none. */
+  readonly groups?: readonly string[]
   /** The settings of the kind in JSON, with their secrets, encrypted for this channel. */
   readonly settings: SealedSecret
   readonly createdAtMs: number

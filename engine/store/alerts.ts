@@ -55,6 +55,13 @@ export interface Alert {
   readonly title: string
   readonly subject: AlertSubject
   readonly details: AlertDetails
+  /** Names of the groups that it is about; absent if there are none. */
+  readonly groups?: readonly string[]
+  /**
+   * People whose use it is about, as they are stored; absent if there are none. Messages get them
+   * when they are sent, so that queues and dead letters contain no person.
+   */
+  readonly people?: readonly string[]
   /** The messages that contain or count the alert: id of the channel, sequence in its queue. */
   readonly messages: readonly (readonly [channelId: string, sequence: number])[]
 }
@@ -161,6 +168,37 @@ export class Alerts {
       old.push(Buffer.from(key))
     }
     for (const key of old) this.#alerts.remove(key)
+  }
+
+  /** Undefined: it is not kept, or there was none. */
+  get(organizationId: string, sequence: number): Alert | undefined {
+    return this.#alerts.get(alertKey(organizationId, sequence))
+  }
+
+  /**
+   * Removes people from up to `countMax` alerts from the sequence `from` on. Returns the next
+   * sequence; undefined: none is left. Requires a write transaction.
+   */
+  erasePeople(
+    organizationId: string,
+    from: number,
+    countMax: number,
+    isErased: (person: string, alert: Pick<Alert, 'createdAtMs'>) => boolean,
+  ): number | undefined {
+    const changed: Alert[] = []
+    let count = 0
+    let next: number | undefined
+    for (const { value } of this.#alerts.range(uuidBytes(organizationId), alertKey(organizationId, from))) {
+      const { people = [], ...alert } = value
+      if (count++ === countMax) {
+        next = alert.sequence
+        break
+      }
+      const left = people.filter((person) => !isErased(person, alert))
+      if (left.length < people.length) changed.push({ ...alert, ...(left.length > 0 && { people: left }) })
+    }
+    for (const alert of changed) this.#alerts.put(alertKey(organizationId, alert.sequence), alert)
+    return next
   }
 
   /** At most `countMax`, newest first. */

@@ -25,6 +25,8 @@ export interface ClientErasure {
    * '', and no count of distinct clients changes.
    */
   readonly person?: readonly string[]
+  /** The first alert that is left. Absent: none is. */
+  readonly alertsNext?: number
   /** The key of the first client record that is left, in hex, of an erasure of a person. */
   readonly clientsNext?: string
   /** Audit entries from `auditNext` to before `auditEnd` are left. */

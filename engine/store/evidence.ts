@@ -184,6 +184,14 @@ export class EvidenceStore {
     }
   }
 
+  /** The platform of each detection, by the id of the detection. */
+  platformIds(organizationId: string): Map<string, string> {
+    const prefix = uuidBytes(organizationId)
+    return new Map(
+      Array.from(this.#detections.range(prefix), ({ key, value }) => [value.id, key.toString('utf8', prefix.length)]),
+    )
+  }
+
   /** The record of a platform's first detection. */
   detection(organizationId: string, platformId: string): Detection | undefined {
     return this.#detections.get(textKey(organizationId, platformId))

@@ -50,6 +50,8 @@ export interface Organization {
   readonly clientKeyId?: string
   /** Whether API responses name clients. Absent: no. */
   readonly apiClients?: boolean
+  /** Whether alerts name people. Absent: no. */
+  readonly alertPeople?: boolean
   /** Overrides the defaults in retention.ts. */
   readonly retention?: Partial<Retention>
   /** When the last report was made, in milliseconds since 1970. Absent: never. */
@@ -73,6 +75,11 @@ export interface ClientSettings {
 
 export function clientModeOf({ clients = 'full' }: Pick<Organization, 'clients'>): ClientMode {
   return clients
+}
+
+/** Whether a message about the organization may name people, or their pseudonyms. */
+export function mayNamePeople(organization: Organization): boolean {
+  return organization.alertPeople === true && clientModeOf(organization) !== 'off'
 }
 
 /** Whether clients that were stored with the old setting must not be kept. */

@@ -54,6 +54,12 @@ export function* applyRetention(store: Store, organizationId: string, nowMs: num
     if (countOf(removed) < RETENTION_RECORDS_PER_STEP) break
   }
   while (store.environment.shrink(() => removeOldDays(store, organizationId, nowMs)) > 0) yield NOTHING
+  for (let next: number | undefined = 0; ; ) {
+    const from: number = next
+    next = store.environment.shrink(() => removeOldPeople(store, organizationId, from, nowMs))
+    if (next === undefined) break
+    yield NOTHING
+  }
 }
 
 const NOTHING: Removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
@@ -96,6 +102,19 @@ function removeOldDays({ organizations, scanStates, clientSummaries }: Store, id
   // A scan writes the summaries that it has read.
   if (organization === undefined || scanStates.get(id).running !== undefined) return 0
   return clientSummaries.removeBefore(id, clientsFrom(organization, nowMs))
+}
+
+/** Removes the people of alerts that are older than the clients that are kept. Returns the next alert. */
+function removeOldPeople(
+  { organizations, alerts }: Store,
+  id: string,
+  from: number,
+  nowMs: number,
+): number | undefined {
+  const organization = organizations.get(id)
+  if (organization === undefined) return undefined
+  const firstMs = firstClientDay(retentionOf(organization), nowMs) * DAY_MS
+  return alerts.erasePeople(id, from, RETENTION_RECORDS_PER_STEP, (_, { createdAtMs }) => createdAtMs < firstMs)
 }
 
 /** Removes scans and updates the count of stored ones. */

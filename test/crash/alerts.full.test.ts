@@ -93,7 +93,7 @@ t.test(`${KILLS} kills lose and duplicate no alert, seed ${SEED}`, { timeout: 1_
   const first = (ids: readonly string[]): string[] => [...new Set(ids)]
   t.same(first(webhook.received.flatMap(({ message }) => message.alerts.map(({ id }) => id))), expected, 'webhook')
   const inMail = mailServer.mails.flatMap(({ text }) =>
-    [...text.matchAll(/^ {4}id: ([0-9a-f]{32})/gm)].map(([, id = '']) => id),
+    [...text.matchAll(/^ {4}Id: ([0-9a-f]{32})/gm)].map(([, id = '']) => id),
   )
   t.same(first(inMail), expected, 'mail')
   await until('syslog', () => new Set(syslog.received().map(({ id }) => id)).size >= keys)

@@ -6,12 +6,11 @@ import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-sett
 import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { Deliveries, type DeliveryOptions } from '../../engine/alert/deliveries.ts'
 import { AlertEvaluator } from '../../engine/alert/evaluator.ts'
-import type { AlertMessage } from '../../engine/alert/message.ts'
+import type { AlertFilter, AlertMessage } from '../../engine/alert/message.ts'
 import { networkOf } from '../../engine/kernel/process/network.ts'
 import { SecretsKey } from '../../engine/kernel/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import type { AlertChannel } from '../../engine/store/alert-channels.ts'
-import type { AlertSeverity } from '../../engine/store/alerts.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from './store.ts'
 
@@ -29,10 +28,7 @@ export interface AlertSite extends TestStore {
   readonly evaluator: AlertEvaluator
   readonly deliveries: Deliveries
   readonly secrets: SecretsKey
-  addChannel(
-    given: GivenChannel,
-    more?: { name?: string; severityMin?: AlertSeverity; of?: Organization },
-  ): AlertChannel
+  addChannel(given: GivenChannel, more?: Partial<AlertFilter> & { name?: string; of?: Organization }): AlertChannel
   /** Buffers one event for each name, and scans. */
   scan(names: readonly string[], of?: Organization): void
   /** Evaluates the rules. Returns how many alerts were raised, by rule. */
@@ -66,10 +62,10 @@ export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): Aler
     evaluator,
     deliveries,
     secrets,
-    addChannel(given, { name = given.kind, severityMin = 'low', of = organization } = {}) {
+    addChannel(given, { name = given.kind, of = organization, ...filter } = {}) {
       const checked = checkedChannel(given)
       if (checked.kind === 'invalid') throw new Error(JSON.stringify(checked.faults))
-      const channel = sealedChannel(secrets, of, { name, severityMin, settings: checked.settings })
+      const channel = sealedChannel(secrets, of, { severityMin: 'low', name, ...filter, settings: checked.settings })
       return administration.alerts.addChannel(of, channel)
     },
     scan(names, of = organization) {
@@ -90,10 +86,10 @@ export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): Aler
 }
 
 /**
- * Findings of the highest priority. Returns what removes them: they are not published, which the
- * check of the store would find.
+ * Overdue recommendations. Returns what removes them: they are not published, which the check of
+ * the store would find.
  */
-export function openRecommendations(
+export function overdueRecommendations(
   { store, organization, clock }: AlertSite,
   count: number,
   titleOf: (at: number) => string = (at) => `Do ${at}`,
@@ -106,12 +102,13 @@ export function openRecommendations(
         frameworkId: 'hipaa',
         itemId: `I${at}`,
         title: titleOf(at),
-        priority: 1,
+        priority: 5,
         status: 'open',
         category: 'All',
         createdAtMs: clock.nowMs(),
         statusChangedAtMs: clock.nowMs(),
         owner: '',
+        dueOn: '2020-01-31',
       })
     }
   })

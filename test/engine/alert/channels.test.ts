@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import t from 'tap'
 import type { AlertChannel } from '../../../engine/store/alert-channels.ts'
-import { type AlertSite, alertSite, openRecommendations, webhookReceiver } from '../../support/alerts.ts'
+import { type AlertSite, alertSite, overdueRecommendations, webhookReceiver } from '../../support/alerts.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
 
 function failureOf({ store, organization }: AlertSite, channel: AlertChannel): string {
@@ -12,7 +12,7 @@ function failureOf({ store, organization }: AlertSite, channel: AlertChannel): s
 const MAIL = { kind: 'smtp', host: 'localhost', from: 'posture@acme.example', to: ['soc@acme.example'] } as const
 
 t.test('mail is sent by STARTTLS with authentication, with a stable Message-ID', async (t) => {
-  const site = alertSite(t)
+  const site = alertSite(t, { consoleOrigin: 'https://posture.example' })
   const { port, mails, ca } = await smtpServer(t, site.directory)
   site.addChannel({ ...MAIL, port, ca, user: 'posture', password: 'right' })
   site.scan(['claude.ai', 'chatgpt.com'])
@@ -25,6 +25,29 @@ t.test('mail is sent by STARTTLS with authentication, with a stable Message-ID',
   t.match(text, new RegExp(`^Message-ID: <${alert?.id}@acme\\.example>`, 'm'))
   t.match(text, /^Auto-Submitted: auto-generated/m)
   t.match(text, /New AI platform: Claude/)
+  const facts = /Category: LLM Chat Assistant\s+Vendor: Anthropic\s+Risk: \d+\s+Risk reason: \S/
+  const decoded = text.replaceAll(/=\r?\n/g, '')
+  t.match(decoded, facts)
+  t.match(decoded, 'https://posture.example/platforms/Claude')
+})
+
+t.test('a chat gets what is known about an only alert, and a link to the console', async (t) => {
+  const receiver = await webhookReceiver(t)
+  const site = alertSite(t, { consoleOrigin: 'https://posture.example' })
+  site.addChannel({ kind: 'slack', url: `${receiver.url}/slack` })
+  site.addChannel({ kind: 'teams', url: `${receiver.url}/teams` })
+  site.scan(['claude.ai'])
+  site.evaluate()
+  await site.deliver()
+  const bodies = Object.fromEntries(receiver.received.map(({ path, body }) => [path, body]))
+  t.match(bodies['/alerts/slack'], 'Category: LLM Chat Assistant')
+  t.match(bodies['/alerts/slack'], '<https://posture.example/platforms/Claude|Open in the console>')
+  const action = {
+    type: 'Action.OpenUrl',
+    title: 'Open in the console',
+    url: 'https://posture.example/platforms/Claude',
+  }
+  t.match(JSON.parse(bodies['/alerts/teams'] ?? '{}'), { attachments: [{ content: { actions: [action] } }] })
 })
 
 t.test('mail over implicit TLS; a wrong password is retried and never shown', async (t) => {
@@ -125,8 +148,8 @@ t.test('10,000 findings at once all reach a SIEM, in order', async (t) => {
   const site = alertSite(t)
   const { store, organization } = site
   site.addChannel({ kind: 'syslog', host: '127.0.0.1', port, transport: 'tcp' })
-  const remove = openRecommendations(site, 10_000)
-  t.same(site.evaluate(), { 'recommendation-opened': 10_000 })
+  const remove = overdueRecommendations(site, 10_000)
+  t.same(site.evaluate(), { 'item-overdue': 10_000 })
   await site.deliver()
   const ids = [...text.matchAll(/ alert \[svc@00000 id="([0-9a-f]{32})"\] /g)].map(([, id]) => id)
   t.same(

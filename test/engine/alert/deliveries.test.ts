@@ -7,7 +7,13 @@ import { inTime } from '../../../engine/alert/send.ts'
 import type { SendOutcome } from '../../../engine/alert/send-outcome.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/kernel/process/clock.ts'
 import { ALERT_DEAD_LETTERS_MAX, ALERT_MESSAGES_WAITING_MAX } from '../../../engine/limits.ts'
-import { type AlertSite, alertSite, openRecommendations, type Receiver, webhookReceiver } from '../../support/alerts.ts'
+import {
+  type AlertSite,
+  alertSite,
+  overdueRecommendations,
+  type Receiver,
+  webhookReceiver,
+} from '../../support/alerts.ts'
 import { makeOrganization } from '../../support/store.ts'
 
 /** Names of different platforms of the registry. */
@@ -198,16 +204,16 @@ t.test('10,000 findings at once reach a webhook in numbered parts, and a chat as
   const { receiver, ...made } = await site(t)
   const chat = await webhookReceiver(t)
   made.addChannel({ kind: 'slack', url: chat.url })
-  const remove = openRecommendations(made, 10_000)
-  t.same(made.evaluate(), { 'recommendation-opened': 10_000 })
+  const remove = overdueRecommendations(made, 10_000)
+  t.same(made.evaluate(), { 'item-overdue': 10_000 })
   await made.deliver()
   const messages = receiver.received.map(({ message }) => message)
   t.equal(chat.received.length, 1)
-  t.match(chat.received[0]?.body, /10000 recommendations opened[^(]*and 9990 more/)
+  t.match(chat.received[0]?.body, /10000 items are overdue[^(]*and 9990 more/)
   t.equal(messages.length, 200)
   t.equal(new Set(messages.map(({ id }) => id)).size, 200)
   for (const [at, message] of messages.entries()) {
-    const title = `10000 recommendations opened (part ${at + 1} of 200)`
+    const title = `10000 items are overdue (part ${at + 1} of 200)`
     t.match(message, { count: 10_000, part: at + 1, parts: 200, title })
   }
   t.same(

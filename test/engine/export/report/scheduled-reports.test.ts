@@ -12,7 +12,7 @@ import { DAY_MS, HOUR_MS, isoSeconds } from '../../../../engine/kernel/process/c
 import { networkOf } from '../../../../engine/kernel/process/network.ts'
 import { RegistryInForce } from '../../../../engine/store/registry-in-force.ts'
 import { REPORT_INTERVALS, type ReportInterval, type ReportMessage } from '../../../../engine/store/report-schedules.ts'
-import { type AlertSite, alertSite, openRecommendations } from '../../../support/alerts.ts'
+import { type AlertSite, alertSite, overdueRecommendations } from '../../../support/alerts.ts'
 import { admin, runAdmin } from '../../../support/programs.ts'
 import * as fc from '../../../support/property.ts'
 import { type Mail, smtpServer } from '../../../support/smtp-server.ts'
@@ -170,7 +170,7 @@ t.test('a report that is too large for a message is mailed as its summary, once'
   administration.reports.schedule(organization, { every: 'weekly', channel, to: [] })
   site.scan(['claude.ai'])
   // Text that no compression makes shorter.
-  const remove = openRecommendations(site, 10, () => randomBytes(8000).toString('base64'))
+  const remove = overdueRecommendations(site, 10, () => randomBytes(8000).toString('base64'))
   clock.set(Date.parse('2026-11-23T07:00:00Z'))
   const scheduled = reportsOf(site)
   await scheduled.poll()

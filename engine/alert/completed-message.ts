@@ -1,0 +1,59 @@
+import { mayNamePeople } from '../store/organizations.ts'
+import type { Store } from '../store/store.ts'
+import type { AlertJson, ChannelMessage } from './message.ts'
+
+/**
+ * A message as its receiver gets it: with the people who may still be named, and with links to the
+ * console. Without the origin of the console there are no links.
+ */
+export function completedMessage(store: Store, message: ChannelMessage, origin: string): ChannelMessage {
+  if (message.type !== 'alerts') return message
+  const { organization, count, rule } = message
+  const people = peopleOf(store, organization.id)
+  const alerts = message.alerts.map((alert) => ({
+    ...alert,
+    ...people(alert),
+    ...(origin !== '' && { url: origin + pathOf(alert) }),
+  }))
+  const url = count === 1 && alerts[0] ? pathOf(alerts[0]) : `/alerts?rule=${rule}`
+  return { ...message, alerts, ...(origin !== '' && { url: origin + url }) }
+}
+
+function peopleOf(store: Store, organizationId: string): (alert: AlertJson) => Pick<AlertJson, 'people'> {
+  const organization = store.organizations.get(organizationId)
+  const isErasing = store.clientErasures.isErasing(organizationId)
+  if (organization === undefined || isErasing || !mayNamePeople(organization)) return () => ({})
+  return ({ id, number = 0 }) => {
+    const stored = store.alerts.get(organizationId, number)
+    return stored?.id === id && stored.people ? { people: stored.people } : {}
+  }
+}
+
+/** The page of the console about the subject of an alert. */
+export function pathOf({ subject: { kind, id, name }, details }: Pick<AlertJson, 'subject' | 'details'>): string {
+  switch (kind) {
+    case 'platform':
+    case 'approval':
+      return `/platforms/${encodeURIComponent(name)}`
+    case 'group':
+      return `/clients?${new URLSearchParams({ group: id, sort: '-sent' })}`
+    case 'organization':
+      return '/clients?sort=-sent'
+    case 'source':
+      return '/sources'
+    case 'sensor':
+      return '/sensors'
+    case 'api-key':
+      return '/api-keys'
+    case 'framework':
+      return details['assessment'] === undefined
+        ? `/recommendations?framework=${id}`
+        : `/assessments/${details['assessment']}`
+    case 'item':
+      return `/assessments/${id.split('/')[0]}`
+    case 'recommendation':
+      return '/recommendations'
+    default:
+      return '/alerts'
+  }
+}
