@@ -21,7 +21,10 @@ function table(products: readonly Product[]): string {
     const { format, fields } = readProduct(product)
     return [product.name, product.enable, product.transport, code(format), fields.join(', ')]
   })
-  return markdownTable(['Product', 'Turn on', 'Transport', 'Format', 'Also read'], rows)
+  // A test reads a second line of some products, for which nothing else differs.
+  const isOther = (row: readonly string[], at: number): boolean =>
+    at === 0 || row.slice(1).join() !== rows[at - 1]?.slice(1).join()
+  return markdownTable(['Product', 'Turn on', 'Transport', 'Format', 'Also read'], rows.filter(isOther))
 }
 
 /**
