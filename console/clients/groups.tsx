@@ -6,10 +6,12 @@ import { type ClientMode, clientModeOf } from '../../engine/store/organizations.
 import { bytesColumn } from '../design/client-columns.tsx'
 import { countColumn, csvOnly, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
+import { Filters } from '../design/filters.tsx'
 import { FileContent, FormError } from '../design/form.tsx'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { Card, countText, Empty, lastDays, Notice, PageHead } from '../design/parts.tsx'
+import { Card, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
+import { type ChosenRange, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
@@ -17,6 +19,7 @@ import { auditedPage, form, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { csvTable } from '../routes/csv.ts'
 import { refusedForm } from '../routes/refused-form.ts'
+import { columnsOfRange } from './list.tsx'
 
 export const CLIENT_GROUPS_PATH = '/client-groups'
 /** posture-admin client groups import reads larger files. */
@@ -29,7 +32,7 @@ const MOST_MATCHES: Sorting = { by: 'matches', direction: 'descending' }
 export const GROUP_ROUTES: readonly Route[] = [
   auditedPage(CLIENT_GROUPS_PATH, listReading, (visit) => groupsPage(visit, EMPTY_FORM, 200)),
   auditedPage(`${CLIENT_GROUPS_PATH}.csv`, listReading, (visit) =>
-    csvTable('client-groups', GROUP_COLUMNS, groupsView(visit).all),
+    csvTable('client-groups', groupsView(visit).columns, groupsView(visit).all),
   ),
   form(CLIENT_GROUPS_PATH, 'client.name', importGroups, { bodyBytesMax: GROUPS_FORM_BYTES_MAX }),
 ]
@@ -59,13 +62,17 @@ interface GroupsView {
   readonly all: readonly GroupUse[]
   readonly rows: Paged<GroupUse>
   readonly sorting: Sorting
+  readonly columns: readonly Column<GroupUse>[]
+  readonly range: ChosenRange | undefined
   readonly mode: ClientMode
 }
 
 function groupsView({ site, organization, request: { query }, nowMs }: Visit): GroupsView {
-  const sorting = sortingOf(GROUP_COLUMNS, query, MOST_MATCHES)
-  const all = sorted(groupUse(site.store, organization, nowMs), GROUP_COLUMNS, sorting)
-  return { all, rows: paged(all, query), sorting, mode: clientModeOf(organization) }
+  const range = rangeOf(query, organization.evidenceWindowDays, nowMs)
+  const columns = columnsOfRange(groupColumns(range), range, nowMs)
+  const sorting = sortingOf(columns, query, MOST_MATCHES)
+  const all = sorted(groupUse(site.store, organization, nowMs, range), columns, sorting)
+  return { all, rows: paged(all, query), sorting, columns, range, mode: clientModeOf(organization) }
 }
 
 function groupsPage(visit: Visit, state: FormState, status: number): Answer {
@@ -73,6 +80,7 @@ function groupsPage(visit: Visit, state: FormState, status: number): Answer {
   const content = Groups({
     ...groupsView(visit),
     windowDays: organization.evidenceWindowDays,
+    nowMs: visit.nowMs,
     query: request.query,
     form: state,
     mayImport: visit.may('client.name'),
@@ -83,6 +91,7 @@ function groupsPage(visit: Visit, state: FormState, status: number): Answer {
 
 interface GroupsProps extends GroupsView {
   readonly windowDays: number
+  readonly nowMs: number
   readonly query: URLSearchParams
   readonly form: FormState
   readonly mayImport: boolean
@@ -90,16 +99,16 @@ interface GroupsProps extends GroupsView {
 }
 
 /** The list of the clients of a group. */
-export function groupPath(group: string): string {
-  return `/clients?${new URLSearchParams({ group })}`
+export function groupPath(group: string, range?: ChosenRange): string {
+  return `/clients?${new URLSearchParams({ group, ...range?.query })}`
 }
 
-const GROUP_COLUMNS: readonly Column<GroupUse>[] = [
+const groupColumns = (range: ChosenRange | undefined): readonly Column<GroupUse>[] => [
   {
     ...textColumn('group', 'Group', ({ name }: GroupUse) => name),
     cell: ({ name, isNetwork }) => (
       <>
-        <a class="break" href={groupPath(name)}>
+        <a class="break" href={groupPath(name, range)}>
           {name}
         </a>
         {isNetwork && <p class="small muted">network</p>}
@@ -118,12 +127,12 @@ const GROUP_COLUMNS: readonly Column<GroupUse>[] = [
 
 /** The use of each group, and the form that replaces the groups. */
 function Groups(props: GroupsProps) {
-  const { rows, sorting, query, mode, mayImport, done, windowDays } = props
+  const { rows, sorting, columns, range, query, mode, mayImport, done, windowDays, nowMs } = props
   return (
     <>
       <PageHead
         title="Groups of clients"
-        about={`Departments, teams and named networks in the ${lastDays(windowDays)}`}
+        about={`Departments, teams and named networks ${(range ?? lastDaysRange(windowDays, nowMs)).text}`}
       >
         {rows.total > 0 && <CsvLink path={CLIENT_GROUPS_PATH} query={query} />}
       </PageHead>
@@ -137,9 +146,14 @@ function Groups(props: GroupsProps) {
           </p>
         </Empty>
       ) : (
-        <div class="card">
-          <Table id="groups" label="Groups" columns={GROUP_COLUMNS} rows={rows.rows} sorting={sorting} query={query} />
-        </div>
+        <>
+          <Filters action={CLIENT_GROUPS_PATH}>
+            <RangeFields range={range} windowDays={windowDays} nowMs={nowMs} />
+          </Filters>
+          <div class="card">
+            <Table id="groups" label="Groups" columns={columns} rows={rows.rows} sorting={sorting} query={query} />
+          </div>
+        </>
       )}
       <NumberedPages of={rows} query={query} />
       {mode === 'pseudonym' && (

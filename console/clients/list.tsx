@@ -21,7 +21,7 @@ import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
-import { daysOf, RangeSelect, rangeText } from '../design/range.tsx'
+import { type ChosenRange, isPast, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
@@ -52,10 +52,10 @@ interface ClientFilters {
   readonly platform: Platform | undefined
   readonly group: string
   readonly isNew: boolean
-  readonly days: number | undefined
+  readonly range: ChosenRange | undefined
 }
 
-/** The filters of the query: `q`, `days`, `platform`, `group`, `new`. */
+/** The filters of the query: `q`, the range, `platform`, `group`, `new`. */
 export function clientFilters(visit: Visit): ClientFilters {
   const { site, organization, request } = visit
   const { query } = request
@@ -65,7 +65,7 @@ export function clientFilters(visit: Visit): ClientFilters {
     platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
     group: query.get('group') ?? '',
     isNew: query.get('new') === '7',
-    days: daysOf(query, organization.evidenceWindowDays),
+    range: rangeOf(query, organization.evidenceWindowDays, visit.nowMs),
   }
 }
 
@@ -78,12 +78,12 @@ export function clientsView(visit: Visit): ClientsView {
     search: filters.search,
     platformId: filters.platform?.id,
     sinceMs: filters.isNew ? newSinceMs(nowMs) : 0,
-    days: filters.days,
+    range: filters.range,
     group: filters.group === '' ? undefined : filters.group,
   }
   const { platforms } = site.registry.catalogOf(organization.id)
   const { clients: all, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
-  const columns = clientListColumns(nowMs)
+  const columns = columnsOfRange(clientListColumns(nowMs), filters.range, nowMs)
   const sorting = sortingOf(columns, query, MOST_MATCHES)
   const page = paged(sorted(all, columns, sorting), query)
   const used = listedDiscovery(site.store, organization).platforms.filter(({ use }) => isUsed(use))
@@ -98,6 +98,17 @@ export function clientsView(visit: Visit): ClientsView {
 }
 
 const MOST_MATCHES: Sorting = { by: 'matches', direction: 'descending' }
+
+/** Of a range in the past, it is not known which platforms a client used in it: only the last use is stored. */
+export function columnsOfRange<Row>(
+  columns: readonly Column<Row>[],
+  range: ChosenRange | undefined,
+  nowMs: number,
+): readonly Column<Row>[] {
+  return isPast(range, nowMs) ? columns.filter(({ id }) => !OF_LAST_USE.has(id)) : columns
+}
+
+const OF_LAST_USE: ReadonlySet<string> = new Set(['platforms', 'risk', 'riskiest'])
 
 export function withNames({ site, organization }: Visit, clients: readonly ListedClient[]): ClientListRow[] {
   const names = namesOf(site.store, organization.id)
@@ -171,14 +182,11 @@ export interface ClientsProps extends ClientsView {
 /** The list of clients. */
 export function Clients(props: ClientsProps) {
   const { rows, sorting, query, nowMs, windowDays, mode, isMade, total } = props
-  const { platform, days } = props.filters
-  const isEmpty = !isMade || (total === 0 && platform === undefined && days === undefined)
+  const { platform, range } = props.filters
+  const isEmpty = !isMade || (total === 0 && platform === undefined && range === undefined)
   return (
     <>
-      <PageHead
-        title="Clients"
-        about={`Who used AI platforms ${days === 1 ? '' : 'in the '}${rangeText(days ?? windowDays)}`}
-      >
+      <PageHead title="Clients" about={`Who used AI platforms ${(range ?? lastDaysRange(windowDays, nowMs)).text}`}>
         {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
       </PageHead>
       {query.get('done') === 'erased' && (
@@ -198,7 +206,7 @@ export function Clients(props: ClientsProps) {
               <Table
                 id="clients"
                 label="Clients"
-                columns={clientListColumns(nowMs)}
+                columns={columnsOfRange(clientListColumns(nowMs), range, nowMs)}
                 rows={rows.rows}
                 sorting={sorting}
                 query={query}
@@ -246,8 +254,9 @@ function ClientFiltersForm({
   platformNames,
   groupNames,
   windowDays,
+  nowMs,
 }: ClientsProps) {
-  const { search, platform, group, isNew, days } = filters
+  const { search, platform, group, isNew, range } = filters
   const found = rows.total === total ? `all ${countText(total)}` : `${countText(rows.total)} of ${countText(total)}`
   const chosen = platform?.name ?? ''
   const names = chosen === '' || platformNames.includes(chosen) ? platformNames : [chosen, ...platformNames]
@@ -257,7 +266,7 @@ function ClientFiltersForm({
         <input type="hidden" name="sort" value={`${sorting.direction === 'descending' ? '-' : ''}${sorting.by}`} />
       )}
       <FilterSearch value={search} label="User, host, address or network" />
-      <RangeSelect days={days} windowDays={windowDays} />
+      <RangeFields range={range} windowDays={windowDays} nowMs={nowMs} />
       <FilterSelect
         name="platform"
         label="Platform"
@@ -285,13 +294,13 @@ function ClientFiltersForm({
   )
 }
 
-function NothingFound({ filters: { search, platform, group, isNew, days }, total }: ClientsProps) {
+function NothingFound({ filters: { search, platform, group, isNew, range }, total }: ClientsProps) {
   const conditions = [
     search === '' ? '' : `matches ${JSON.stringify(search)}`,
     platform === undefined ? '' : `has a match of ${platform.name}`,
     group === '' ? '' : `is in the group ${JSON.stringify(group)}`,
     isNew ? 'was first seen in the last 7 days' : '',
-    days === undefined ? '' : `was seen ${days === 1 ? '' : 'in the '}${rangeText(days)}`,
+    range === undefined ? '' : `was seen ${range.text}`,
   ]
   return (
     <Empty title={`No client ${conditions.filter((each) => each !== '').join(' and ')}`}>

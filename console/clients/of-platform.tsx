@@ -12,7 +12,8 @@ import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSearch, Filters } from '../design/filters.tsx'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { Card, countOf, countText, Empty, lastDays, Notice, PageHead, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
+import { type ChosenRange, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
@@ -26,6 +27,7 @@ export interface PlatformClientsView {
   readonly platform: string
   readonly mode: ClientMode
   readonly windowDays: number
+  readonly range: ChosenRange | undefined
   readonly use: PlatformUse
   /** Most matches first. */
   readonly rows: Paged<ClientRow>
@@ -53,6 +55,7 @@ export function platformClientsView(visit: Visit, name: string): PlatformClients
     platform: name,
     mode: clientModeOf(organization),
     windowDays: organization.evidenceWindowDays,
+    range: rangeOfVisit(visit),
     use,
     rows: pageOfClients(visit, use, search),
     search,
@@ -88,9 +91,13 @@ const OTHERS: ClientRow = {
   ...{ firstSeenMs: 0, lastSeenMs: 0, bytesSent: 0, bytesReceived: 0, days: 0 },
 }
 
+function rangeOfVisit({ organization, request, nowMs }: Visit): ChosenRange | undefined {
+  return rangeOf(request.query, organization.evidenceWindowDays, nowMs)
+}
+
 export function useOf(visit: Visit, name: string): PlatformUse {
   const { site, organization, nowMs } = visit
-  return platformUse(site.store, organization, registeredPlatform(visit, name).id, nowMs)
+  return platformUse(site.store, organization, registeredPlatform(visit, name).id, nowMs, rangeOfVisit(visit))
 }
 
 /** The order of PlatformUse. */
@@ -132,7 +139,8 @@ export interface PlatformClientsProps {
 /** Who uses a platform. */
 export function PlatformClients(props: PlatformClientsProps) {
   const { view, query, nowMs } = props
-  const { platform, use, windowDays, mode, days, isApproved } = view
+  const { platform, use, windowDays, range, mode, days, isApproved } = view
+  const when = (range ?? lastDaysRange(windowDays, nowMs)).text
   const blocked = use.days.reduce((sum, day) => sum + day.blocked, 0)
   const path = platformClientsPath(platform)
   return (
@@ -147,7 +155,7 @@ export function PlatformClients(props: PlatformClientsProps) {
             use.matches === 0 ? undefined : (
               <span class="facts">
                 <span>
-                  {clientsText(view)}, {countOf(use.matches, 'match', 'matches')} in the {lastDays(windowDays)}
+                  {clientsText(view)}, {countOf(use.matches, 'match', 'matches')} {when}
                 </span>
                 {use.detectedAtMs > 0 && (
                   <span>
@@ -172,10 +180,10 @@ export function PlatformClients(props: PlatformClientsProps) {
         </Notice>
       )}
       {use.matches === 0 ? (
-        <Empty title={`Nobody used ${platform} in the ${lastDays(windowDays)}`}>
+        <Empty title={`Nobody used ${platform} ${when}`}>
           <p class="muted">Use appears here after the next scan that finds it.</p>
-          <a class="button" href="/platforms">
-            Show all platforms
+          <a class="button" href={range === undefined ? '/platforms' : path}>
+            {range === undefined ? 'Show all platforms' : 'Show all days'}
           </a>
         </Empty>
       ) : (
@@ -238,6 +246,7 @@ function Clients({ view, query, nowMs, maySet }: PlatformClientsProps) {
         }
       >
         <FilterSearch value={search} />
+        <RangeFields range={view.range} windowDays={view.windowDays} nowMs={nowMs} />
       </Filters>
       {rows.total === 0 ? (
         <Empty title="No client matches">

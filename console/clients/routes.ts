@@ -15,7 +15,15 @@ import { csvFile, csvTable } from '../routes/csv.ts'
 import { refusedForm } from '../routes/refused-form.ts'
 import { Client, clientView, knownClient, PERSON_COLUMNS, useOfClientColumns } from './client.tsx'
 import { GROUP_ROUTES } from './groups.tsx'
-import { CLIENTS_PATH, Clients, clientFilters, clientListColumns, clientsView, withNames } from './list.tsx'
+import {
+  CLIENTS_PATH,
+  Clients,
+  clientFilters,
+  clientListColumns,
+  clientsView,
+  columnsOfRange,
+  withNames,
+} from './list.tsx'
 import {
   CLIENT_NAMES_PATH,
   ClientNames,
@@ -56,8 +64,8 @@ export const CLIENT_ROUTES: readonly Route[] = [
     return visit.page('Clients', CLIENTS_PATH, content)
   }),
   auditedPage(`${CLIENTS_PATH}.csv`, listReading, (visit) => {
-    const { all, sorting } = clientsView(visit)
-    const columns = clientListColumns(visit.nowMs)
+    const { all, sorting, filters } = clientsView(visit)
+    const columns = columnsOfRange(clientListColumns(visit.nowMs), filters.range, visit.nowMs)
     return csvTable('clients', columns, withNames(visit, sorted(all, columns, sorting)))
   }),
   auditedPage('/clients/:client', clientOf, (visit, { client }) => clientPage(visit, client, EMPTY_FORM, 200)),

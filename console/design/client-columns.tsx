@@ -10,12 +10,16 @@ export function platformClientsPath(platform: string): string {
   return `/platforms/${encodeURIComponent(platform)}/clients`
 }
 
+const LONG_NAME_CHARS = 40
+
 /** A link to the page of a client or user. */
 export function ClientLink({ client }: { readonly client: string }) {
   if (client === NO_CLIENT) return html`<span class="muted">unknown</span>`
   const href = `/clients/${encodeURIComponent(client)}`
-  return isPseudonym(client)
-    ? html`<a class="mono break" href="${href}">${client}</a>`
+  if (isPseudonym(client)) return html`<a class="mono break" href="${href}">${client}</a>`
+  // A column is as wide as its longest word, unless that can break.
+  return client.length > LONG_NAME_CHARS
+    ? html`<a class="long" href="${href}">${client}</a>`
     : html`<a href="${href}">${client}</a>`
 }
 

@@ -1,14 +1,64 @@
-import { RECENT_DAYS } from '../../engine/scan/recent-use.ts'
+import { dayNumberOf } from '../../engine/admin/scan-diff.ts'
+import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
+import { type DayRange, lastDaysOf } from '../../engine/scan/day-range.ts'
 import { FilterSelect } from './filters.tsx'
+import { FieldFrame } from './form.tsx'
 import { lastDays } from './parts.tsx'
 
-/** The days of the query (`days=7`) that are fewer than the evidence window. undefined: all of it. */
-export function daysOf(query: URLSearchParams, windowDays: number): number | undefined {
-  return rangesOf(windowDays).find((each) => String(each) === query.get('days'))
+/** Ranges that pages offer: today (UTC), and the last 7 or 30 days with today. */
+const OFFERED_DAYS = [1, 7, 30] as const
+
+/** The days that the query of a page chose. */
+export interface ChosenRange extends DayRange {
+  /** The last days; undefined from one date to another. */
+  readonly days: number | undefined
+  /** The parameters of the query that choose it. */
+  readonly query: Readonly<Record<string, string>>
+  /** `today (UTC)`, `in the last 7 days`, `from 2026-11-01 to 2026-11-10` */
+  readonly text: string
 }
 
+/**
+ * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough. undefined:
+ * the evidence window.
+ */
+export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: number): ChosenRange | undefined {
+  const days = query.get('days') ?? ''
+  if (days !== '') return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
+  const window = lastDaysOf(windowDays, nowMs)
+  const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
+  if (from === undefined && to === undefined) return undefined
+  const firstDay = Math.max(from ?? 0, window.firstDay)
+  const lastDay = Math.min(to ?? window.lastDay, dayOf(nowMs))
+  if (firstDay > lastDay) return undefined
+  const [first, last] = [dayText(firstDay), dayText(lastDay)]
+  return { firstDay, lastDay, days: undefined, query: { from: first, to: last }, text: `from ${first} to ${last}` }
+}
+
+/** The last days, up to all of the window, by their parameter. */
+function offered(windowDays: number, nowMs: number): ReadonlyMap<string, ChosenRange> {
+  const days = OFFERED_DAYS.filter((each) => each <= windowDays)
+  return new Map(days.map((each) => [String(each), lastDaysRange(each, nowMs)]))
+}
+
+export function lastDaysRange(days: number, nowMs: number): ChosenRange {
+  const text = `${days === 1 ? '' : 'in the '}${rangeText(days)}`
+  return { ...lastDaysOf(days, nowMs), days, query: { days: String(days) }, text }
+}
+
+/** The ranges of the last days that a page offers. */
 export function rangesOf(windowDays: number): readonly number[] {
-  return RECENT_DAYS.filter((each) => each < windowDays)
+  return OFFERED_DAYS.filter((each) => each <= windowDays)
+}
+
+/** The query of a link to a page of the same range; '' for the evidence window. */
+export function queryOf(range: ChosenRange | undefined): string {
+  return range === undefined ? '' : `?${new URLSearchParams(range.query)}`
+}
+
+/** Whether a range ends before today, so that what was used last is not what was used in it. */
+export function isPast(range: DayRange | undefined, nowMs: number): boolean {
+  return range !== undefined && range.lastDay < dayOf(nowMs)
 }
 
 /** `today (UTC)`, `last 7 days` */
@@ -16,15 +66,48 @@ export function rangeText(days: number): string {
   return days === 1 ? 'today (UTC)' : lastDays(days)
 }
 
-/** The filter of lists by time. */
-export function RangeSelect({ days, windowDays }: { readonly days: number | undefined; readonly windowDays: number }) {
-  const options = rangesOf(windowDays).map((each) => [String(each), rangeText(each)] as const)
+interface RangeFieldsProps {
+  readonly range: ChosenRange | undefined
+  readonly windowDays: number
+  readonly nowMs: number
+}
+
+/** The filter of pages by time: the last days, or dates. */
+export function RangeFields({ range, windowDays, nowMs }: RangeFieldsProps) {
+  const hasDates = range !== undefined && range.days === undefined
+  const options = rangesOf(windowDays - 1).map((each) => [String(each), rangeText(each)] as const)
+  // A form sends the dates, too: then the window needs a value of its own.
+  const all = [hasDates ? String(windowDays) : '', rangeText(windowDays)] as const
   return (
-    <FilterSelect
-      name="days"
-      label="Seen"
-      value={days === undefined ? '' : String(days)}
-      options={[['', rangeText(windowDays)], ...options.toReversed()]}
-    />
+    <>
+      <FilterSelect
+        name="days"
+        label="Seen"
+        value={range?.query['days'] ?? ''}
+        options={[...(hasDates ? ([['', 'from – to']] as const) : []), all, ...options.toReversed()]}
+      />
+      <DateFields range={range} windowDays={windowDays} nowMs={nowMs} />
+    </>
+  )
+}
+
+/** The first and the last day. */
+export function DateFields({ range, windowDays, nowMs }: RangeFieldsProps) {
+  const { firstDay } = lastDaysOf(windowDays, nowMs)
+  return (
+    <>
+      {(['from', 'to'] as const).map((name) => (
+        <FieldFrame key={name} name={name} label={name === 'from' ? 'From' : 'To'}>
+          <input
+            id={name}
+            name={name}
+            type="date"
+            min={dayText(firstDay)}
+            max={dayText(dayOf(nowMs))}
+            value={range?.query[name] ?? ''}
+          />
+        </FieldFrame>
+      ))}
+    </>
   )
 }

@@ -5,6 +5,7 @@ import { Key, Timeline } from '../design/chart.tsx'
 import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, Undo, Undone, type UndoView } from '../design/decision.tsx'
+import { Filters } from '../design/filters.tsx'
 import {
   bytesText,
   Card,
@@ -18,7 +19,7 @@ import {
   Tag,
   Time,
 } from '../design/parts.tsx'
-import { rangesOf, rangeText } from '../design/range.tsx'
+import { DateFields, rangesOf, rangeText } from '../design/range.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
@@ -145,12 +146,13 @@ interface FindingsProps {
   readonly mayReadClients: boolean
 }
 
-function Findings({ view, findings, nowMs, mayDecide, mayReadClients }: FindingsProps) {
+function Findings(props: FindingsProps) {
+  const { view, findings, nowMs, mayDecide } = props
   const { sources, sensors, windowDays } = view
   return (
     <>
       <Figures view={view} findings={findings} />
-      <Recent view={view} recent={findings.recent} mayDecide={mayDecide} mayReadClients={mayReadClients} />
+      <Recent {...props} recent={findings.recent} />
       <Card
         title="Waiting for a decision"
         note={
@@ -229,15 +231,16 @@ const NEW_SHOWN = 5
 const RANGE_TITLES: Readonly<Record<number, string>> = { 1: 'Today (UTC)', 7: 'This week' }
 
 /** What the last days have: each number leads to its list. */
-function Recent({ view, recent, mayDecide, mayReadClients }: RecentProps) {
-  const { days, newPlatforms, blocked, blockedOnly } = recent
+function Recent({ view, recent, nowMs, mayDecide, mayReadClients }: RecentProps) {
+  const { range, newPlatforms, blocked, blockedOnly } = recent
+  const { days } = range
   const listOf = (more: Record<string, string>): string =>
-    `/platforms?${new URLSearchParams({ days: String(days), use: 'ai', ...more })}`
+    `/platforms?${new URLSearchParams({ ...range.query, use: 'ai', ...more })}`
   const clients = `${recent.isEstimate ? 'about ' : ''}${countText(recent.clients)}`
-  const other = rangesOf(view.windowDays + 1).filter((each) => each !== days)
+  const other = rangesOf(view.windowDays).filter((each) => each !== days)
   return (
     <Card
-      title={RANGE_TITLES[days] ?? sentence(lastDays(days))}
+      title={days === undefined ? sentence(range.text) : (RANGE_TITLES[days] ?? sentence(lastDays(days)))}
       note={
         <span class="row">
           {other.map((each) => (
@@ -249,6 +252,11 @@ function Recent({ view, recent, mayDecide, mayReadClients }: RecentProps) {
       }
       bare
     >
+      <div class="body">
+        <Filters action="/overview">
+          <DateFields range={range} windowDays={view.windowDays} nowMs={nowMs} />
+        </Filters>
+      </div>
       <dl class="figures plain">
         <div>
           <dt>AI platforms used</dt>
@@ -259,14 +267,20 @@ function Recent({ view, recent, mayDecide, mayReadClients }: RecentProps) {
             {newPlatforms.length === 0 ? (
               'none of them new'
             ) : (
-              <a href={listOf({ new: String(days), sort: '-risk' })}>{countText(newPlatforms.length)} new</a>
+              <a href={listOf({ ...(days !== undefined && { new: String(days) }), sort: '-risk' })}>
+                {countText(newPlatforms.length)} new
+              </a>
             )}
           </dd>
         </div>
         <div>
           <dt>Clients</dt>
-          <dd>{mayReadClients ? <a href={`/clients?days=${days}`}>{clients}</a> : clients}</dd>
-          <dd>{mayReadClients && <a href={`/clients?days=${days}&new=7`}>new this week</a>}</dd>
+          <dd>{mayReadClients ? <a href={`/clients?${new URLSearchParams(range.query)}`}>{clients}</a> : clients}</dd>
+          <dd>
+            {mayReadClients && (
+              <a href={`/clients?${new URLSearchParams({ ...range.query, new: '7' })}`}>new this week</a>
+            )}
+          </dd>
         </div>
         <div>
           <dt>Sent</dt>
@@ -303,7 +317,7 @@ function Recent({ view, recent, mayDecide, mayReadClients }: RecentProps) {
   )
 }
 
-interface RecentProps extends Pick<FindingsProps, 'view' | 'mayDecide' | 'mayReadClients'> {
+interface RecentProps extends Pick<FindingsProps, 'view' | 'nowMs' | 'mayDecide' | 'mayReadClients'> {
   readonly recent: RecentView
 }
 

@@ -7,7 +7,9 @@ import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { countColumn, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, Undo, Undone, type UndoView } from '../design/decision.tsx'
+import { Filters } from '../design/filters.tsx'
 import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time, volumeText } from '../design/parts.tsx'
+import { queryOf, RangeFields } from '../design/range.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
 import type { Count, PlatformFinding, PlatformGroup, PlatformView } from '../views/platform.ts'
@@ -51,7 +53,7 @@ export function Platform(props: PlatformProps) {
           }
         >
           {mayReadClients && view.isRegistered && (
-            <a class="button" href={platformClientsPath(name)}>
+            <a class="button" href={platformClientsPath(name) + queryOf(view.range)}>
               Who uses it
             </a>
           )}
@@ -95,7 +97,7 @@ function Finding(props: FindingProps) {
     <div class="wide">
       <div class="column">
         <RiskCard view={view} finding={finding} />
-        <UsePerDay view={view} finding={finding} />
+        <UsePerDay {...props} />
         {finding.groups.length > 0 && <Groups view={view} groups={finding.groups} />}
         <Names view={view} finding={finding} />
         <History view={view} nowMs={nowMs} />
@@ -121,9 +123,14 @@ function Finding(props: FindingProps) {
   )
 }
 
-function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
+function UsePerDay({ view, finding, nowMs }: FindingProps) {
+  const { range, windowDays } = view
+  const use = finding.inRange ?? finding
   return (
     <Card title="Use per day" note={<span class="row">distinct clients {fileOf(view, 'days')}</span>}>
+      <Filters action={`/platforms/${encodeURIComponent(view.name)}`}>
+        <RangeFields range={range} windowDays={windowDays} nowMs={nowMs} />
+      </Filters>
       <figure>
         <Timeline
           days={finding.timeline}
@@ -135,11 +142,10 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
         <figcaption>
           {finding.isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
           <span>
-            {clientsText(finding)}, {countOf(finding.used, 'used match', 'used matches')},{' '}
-            {countOf(finding.days, 'day')}
+            {clientsText(use)}, {countOf(use.used, 'used match', 'used matches')}, {countOf(use.days, 'day')}
           </span>
-          <span>{volumeText(finding)}</span>
-          {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
+          <span>{volumeText(use)}</span>
+          {use.blocked > 0 && <span>{countText(use.blocked)} blocked by the device that logged them</span>}
         </figcaption>
       </figure>
     </Card>
@@ -151,7 +157,10 @@ function Groups({ view, groups }: { readonly view: PlatformView; readonly groups
     {
       ...textColumn('group', 'Group', ({ name }: PlatformGroup) => name),
       cell: ({ name }) => (
-        <a class="break" href={`/clients?${new URLSearchParams({ platform: view.name, group: name })}`}>
+        <a
+          class="break"
+          href={`/clients?${new URLSearchParams({ platform: view.name, group: name, ...view.range?.query })}`}
+        >
           {name}
         </a>
       ),
@@ -348,6 +357,6 @@ const ROLE_NAMES: Readonly<Record<string, string>> = {
   docs: 'Documentation',
 }
 
-function clientsText({ clients, isEstimate }: PlatformFinding): string {
+function clientsText({ clients, isEstimate }: Pick<PlatformFinding, 'clients' | 'isEstimate'>): string {
   return `${isEstimate ? 'about ' : ''}${countOf(clients, 'client')}`
 }

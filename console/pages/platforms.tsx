@@ -10,7 +10,7 @@ import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
 import { html } from '../design/html.ts'
 import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
-import { RangeSelect, rangeText } from '../design/range.tsx'
+import { lastDaysRange, RangeFields } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { PlatformTerms } from '../views/decisions.ts'
@@ -166,10 +166,7 @@ export function Platforms(props: PlatformsProps) {
   const columns = platformColumns(nowMs)
   return (
     <>
-      <PageHead
-        title="Platforms"
-        about={`Seen ${view.days === 1 ? '' : 'in the '}${rangeText(view.days ?? view.windowDays)}`}
-      >
+      <PageHead title="Platforms" about={`Seen ${(view.range ?? lastDaysRange(view.windowDays, nowMs)).text}`}>
         <a class="button" href="/compare">
           Compare scans
         </a>
@@ -178,7 +175,7 @@ export function Platforms(props: PlatformsProps) {
       <Done {...props} />
       <Undone done={props.done} />
       <Undo undo={props.undo} nowMs={nowMs} />
-      <PlatformFilters view={view} sorting={query.get('sort') ?? ''} />
+      <PlatformFilters view={view} sorting={query.get('sort') ?? ''} nowMs={nowMs} />
       {view.rows.length === 0 ? (
         <Empty title="No platform matches">
           <p>
@@ -253,14 +250,16 @@ function Selection(props: PlatformsProps & { readonly children: VNode }) {
   )
 }
 
-function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; readonly sorting: string }) {
+type PlatformFiltersProps = Pick<PlatformsProps, 'view' | 'nowMs'> & { readonly sorting: string }
+
+function PlatformFilters({ view, sorting, nowMs }: PlatformFiltersProps) {
   const { rows, total } = view
   const found = rows.length === total ? `all ${countText(total)}` : `${countText(rows.length)} of ${countText(total)}`
   return (
     <Filters action="/platforms" found={found} foundId="platforms-count">
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}
       <FilterSearch value={view.search} table="platforms" />
-      <RangeSelect days={view.days} windowDays={view.windowDays} />
+      <RangeFields range={view.range} windowDays={view.windowDays} nowMs={nowMs} />
       <FilterSelect name="state" label="Decision" value={view.state} options={Object.entries(STATE_NAMES)} />
       <FilterSelect name="use" label="Use" value={view.use} options={USE_OPTIONS} />
       <FilterSelect name="new" label="First found" value={view.newDays} options={NEW_NAMES} />

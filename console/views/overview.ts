@@ -5,7 +5,7 @@ import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { DayBar } from '../design/chart.tsx'
-import { daysOf } from '../design/range.tsx'
+import { type ChosenRange, lastDaysRange, rangeOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
@@ -27,9 +27,9 @@ export interface RecentRow extends ListedPlatform {
   readonly state: DecisionState
 }
 
-/** The AI platforms of the last days, and the blocked attempts. */
+/** The AI platforms of a range, and the blocked attempts. */
 export interface RecentView {
-  readonly days: number
+  readonly range: ChosenRange
   readonly platforms: number
   /** The highest risk first. */
   readonly newPlatforms: readonly RecentRow[]
@@ -87,7 +87,8 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   if (found === undefined) return undefined
   const { findings, platforms, listed } = found
   // Here the range of the whole window is one of them, too.
-  const days = daysOf(visit.request.query, visit.organization.evidenceWindowDays + 1)
+  const range = rangeOf(visit.request.query, visit.organization.evidenceWindowDays + 1, visit.nowMs)
+  const { firstDay = 0, lastDay = Number.POSITIVE_INFINITY } = range ?? {}
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
@@ -97,9 +98,9 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
-    recent: recentOf(visit, listed, decisions, days ?? CHANGE_DAYS),
+    recent: recentOf(visit, listed, decisions, range ?? lastDaysRange(CHANGE_DAYS, visit.nowMs)),
     dots: platforms,
-    days: dailyUse(visit).slice(-(days ?? 0)),
+    days: dailyUse(visit).filter(({ day }) => day >= firstDay && day <= lastDay),
   }
 }
 
@@ -107,18 +108,21 @@ function recentOf(
   visit: Visit,
   listed: readonly ListedPlatform[],
   decisions: DecisionsByName,
-  days: number,
+  range: ChosenRange,
 ): RecentView {
   const { site, organization, nowMs } = visit
+  const { days, firstDay, lastDay } = range
+  const [newFromMs, newToMs] =
+    days === undefined ? [firstDay * DAY_MS, (lastDay + 1) * DAY_MS] : [nowMs - days * DAY_MS, Number.POSITIVE_INFINITY]
   const catalog = site.registry.catalogOf(organization.id).platforms
-  const recent = recentPlatforms(site.store, organization, listed, catalog, days, nowMs)
+  const recent = recentPlatforms(site.store, organization, listed, catalog, range)
   const ai = aiPlatforms(recent.platforms)
   const sumOf = (key: 'bytesSent' | 'bytesReceived' | 'blocked'): number => ai.reduce((sum, each) => sum + each[key], 0)
   return {
-    days,
+    range,
     platforms: ai.length,
     newPlatforms: ai
-      .filter(({ newMs }) => newMs > nowMs - days * DAY_MS)
+      .filter(({ newMs }) => newMs > newFromMs && newMs < newToMs)
       .map((platform) => ({ ...platform, state: decisions.stateOf(platform) }))
       .sort(byRisk),
     clients: recent.clients,

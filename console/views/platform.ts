@@ -4,7 +4,13 @@ import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
 import { groupsOf } from '../../engine/scan/group-use.ts'
-import { contactsOf, type PublishedPlatform, publishedPlatform } from '../../engine/scan/listed-discovery.ts'
+import {
+  contactsOf,
+  listedDiscovery,
+  type PublishedPlatform,
+  publishedPlatform,
+} from '../../engine/scan/listed-discovery.ts'
+import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
 import type { BlockListLink } from '../../engine/store/block-list-links.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
@@ -14,6 +20,7 @@ import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import { planRisks, plansOf, type RiskTerm, ratedRisk } from '../../registry/risk-sum.ts'
 import type { DayBar } from '../design/chart.tsx'
+import { type ChosenRange, rangeOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { type DecisionView, decisionView } from './decisions.ts'
 
@@ -28,6 +35,12 @@ export interface PlatformGroup {
   readonly blocked: number
   readonly bytesSent: number
 }
+
+/** The use of a platform in the chosen range. */
+export type UseInRange = Pick<
+  PlatformFinding,
+  'used' | 'blocked' | 'clients' | 'isEstimate' | 'bytesSent' | 'bytesReceived' | 'days'
+>
 
 /** The findings of the last scan about a platform. */
 export interface PlatformFinding {
@@ -57,7 +70,9 @@ export interface PlatformFinding {
   /** The names with the most matches. */
   readonly names: readonly Count[]
   readonly namesTotal: number
-  /** Distinct clients on each day of the evidence window. */
+  /** undefined: the use is that of the evidence window. */
+  readonly inRange: UseInRange | undefined
+  /** Distinct clients on each day of the range. */
   readonly timeline: readonly DayBar[]
   /** Who used it, the most clients first. Empty: there are no groups, or the member may not read clients. */
   readonly groups: readonly PlatformGroup[]
@@ -101,6 +116,8 @@ export interface PlatformView {
   readonly decisionPending: boolean
   readonly decision: DecisionView
   readonly windowDays: number
+  /** The use is that of this range. undefined: of the evidence window. */
+  readonly range: ChosenRange | undefined
   /** undefined if the platform was not seen in the evidence window. */
   readonly finding: PlatformFinding | undefined
   /** The platform is in the registry, so it can be decided about. */
@@ -115,6 +132,7 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
   const published = publishedPlatform(site.store, organization, name)
   const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (published === undefined && registered === undefined) return undefined
+  const range = rangeOf(visit.request.query, organization.evidenceWindowDays, visit.nowMs)
   const decision = decisionView(visit, registered?.id)
   const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decision.last.state
   const risk =
@@ -137,7 +155,8 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     decisionPending: published !== undefined && published.metadata.decision !== state,
     decision,
     windowDays: organization.evidenceWindowDays,
-    finding: published && findingOf(visit, published, registered),
+    range,
+    finding: published && findingOf(visit, published, registered, range),
     isRegistered: registered !== undefined,
   }
 }
@@ -150,11 +169,17 @@ function blockListsWith({ site, organization, nowMs }: Visit, state: DecisionSta
   })
 }
 
-function findingOf(visit: Visit, published: PublishedPlatform, registered: Platform | undefined): PlatformFinding {
+function findingOf(
+  visit: Visit,
+  published: PublishedPlatform,
+  registered: Platform | undefined,
+  range: ChosenRange | undefined,
+): PlatformFinding {
   const { confidence, metadata } = published
   const { risk, approved, clients, days } = metadata
   const contacts = contactsOf(published)
   const { evidence, timeline } = evidenceOf(visit, registered?.id ?? '', approved)
+  const shown = timeline.filter(({ day }) => range === undefined || (day >= range.firstDay && day <= range.lastDay))
   const names =
     evidence.byName.size > 0 ? largestFirst(evidence.byName) : metadata.domains.map((each) => [each, 0] as const)
   return {
@@ -175,8 +200,9 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     programmaticClients: metadata.programmatic_clients,
     names: names.slice(0, NAMES_SHOWN_MAX),
     namesTotal: Math.max(names.length, metadata.domains_total),
-    timeline,
-    groups: registered === undefined || !visit.may('client.read') ? [] : groupsOfPlatform(visit, registered.id),
+    timeline: shown,
+    inRange: range && useIn(visit, published, range, shown),
+    groups: registered === undefined || !visit.may('client.read') ? [] : groupsOfPlatform(visit, registered.id, range),
     strengths:
       evidence.days === 0
         ? undefined
@@ -184,11 +210,30 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
   }
 }
 
-function groupsOfPlatform({ site, organization, nowMs }: Visit, platformId: string): PlatformGroup[] {
+function useIn(
+  { site, organization }: Visit,
+  { platform_name }: PublishedPlatform,
+  range: ChosenRange,
+  timeline: readonly DayBar[],
+): UseInRange {
+  const listed = listedDiscovery(site.store, organization).platforms.filter(({ name }) => name === platform_name)
+  const catalog = site.registry.catalogOf(organization.id).platforms
+  const [found] = recentPlatforms(site.store, organization, listed, catalog, range).platforms
+  const { used = 0, blocked = 0, clients = 0, isEstimate = false } = found ?? {}
+  const { bytesSent = 0, bytesReceived = 0 } = found ?? {}
+  const days = timeline.filter(({ approved, notApproved }) => approved + notApproved > 0).length
+  return { used, blocked, clients, isEstimate, bytesSent, bytesReceived, days }
+}
+
+function groupsOfPlatform(
+  { site, organization, nowMs }: Visit,
+  platformId: string,
+  range: ChosenRange | undefined,
+): PlatformGroup[] {
   const { all, groupOf } = groupsOf(site.store, organization)
   if (all.length === 0) return []
   const sums = new Map<string, { clients: Set<string>; used: number; blocked: number; bytesSent: number }>()
-  for (const use of platformUse(site.store, organization, platformId, nowMs).clients) {
+  for (const use of platformUse(site.store, organization, platformId, nowMs, range).clients) {
     const { client: address, user, matches, used, blocked, bytesSent } = use
     const client = user === '' ? address : user
     const group = groupOf({ client, isUser: user !== '', addresses: [address] })

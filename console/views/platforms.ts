@@ -3,7 +3,7 @@ import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/s
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { isUsed, USES, type Use } from '../../registry/contact.ts'
-import { daysOf } from '../design/range.tsx'
+import { type ChosenRange, rangeOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 
@@ -27,8 +27,8 @@ export interface PlatformsView {
   readonly total: number
   readonly hasScan: boolean
   readonly windowDays: number
-  /** The figures are those of these days alone. undefined: of the evidence window. */
-  readonly days: number | undefined
+  /** The figures are those of this range. undefined: of the evidence window. */
+  readonly range: ChosenRange | undefined
   readonly search: string
   readonly state: StateFilter
   /** '' for all that were used. */
@@ -40,14 +40,13 @@ export interface PlatformsView {
   readonly types: readonly (readonly [id: string, name: string])[]
 }
 
-/** The platforms of the latest scan, filtered by the query: `q`, `days`, `state`, `use`, `new`, `type`. */
+/** The platforms of the latest scan, filtered by the query: `q`, the range, `state`, `use`, `new`, `type`. */
 export function platformsView(visit: Visit): PlatformsView {
   const { site, organization, request, nowMs } = visit
   const { scan, platforms: all } = listedDiscovery(site.store, organization)
-  const days = daysOf(request.query, organization.evidenceWindowDays)
+  const range = rangeOf(request.query, organization.evidenceWindowDays, nowMs)
   const catalog = site.registry.catalogOf(organization.id).platforms
-  const platforms =
-    days === undefined ? all : recentPlatforms(site.store, organization, all, catalog, days, nowMs).platforms
+  const platforms = range === undefined ? all : recentPlatforms(site.store, organization, all, catalog, range).platforms
   const search = (request.query.get('q') ?? '').trim().slice(0, 100)
   const state = STATE_FILTERS.find((each) => each === request.query.get('state')) ?? 'all'
   const use = USES.find((each) => each === request.query.get('use')) ?? ''
@@ -71,7 +70,7 @@ export function platformsView(visit: Visit): PlatformsView {
     total: inUse.length,
     hasScan: scan !== undefined,
     windowDays: organization.evidenceWindowDays,
-    days,
+    range,
     search,
     state,
     use,

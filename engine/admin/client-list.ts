@@ -3,13 +3,13 @@ import { scoreOf } from '../../registry/risk-sum.ts'
 import { NO_CLIENT } from '../kernel/event/client.ts'
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
+import { type DayRange, lastDaysOf } from '../scan/day-range.ts'
 import { groupsOf } from '../scan/group-use.ts'
-import { firstDayOfWindow } from '../scan/prepare.ts'
 import { type ClientSummary, type DaysSum, nameOf, sumOfDays } from '../store/client-summaries.ts'
 import type { Organization } from '../store/organizations.ts'
 import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
-import { namesOf, platformUse, storedClient } from './client-use.ts'
+import { namesOf, type PlatformUse, platformUse, storedClient } from './client-use.ts'
 
 /** A platform with the score that lists show. */
 export interface RatedPlatform {
@@ -23,7 +23,7 @@ export interface ListedClient extends DaysSum {
   readonly isUser: boolean
   /** The addresses that a user used last, the last one at the end. */
   readonly addresses: readonly string[]
-  /** Platforms that the client used. */
+  /** Platforms that the client used from the first day on, also after the last one. */
   readonly platforms: number
   /** Finds the platform with the highest risk among them, of those in the registry. */
   readonly riskiest: () => RatedPlatform | undefined
@@ -40,8 +40,8 @@ export interface ClientFilter {
   readonly group?: string | undefined
   /** Only clients that were first seen from this time on. */
   readonly sinceMs?: number
-  /** Only the use of so many days (UTC), today included. Absent: of all that are kept. */
-  readonly days?: number | undefined
+  /** Only the use in this range. Absent: of all days that are kept. */
+  readonly range?: DayRange | undefined
 }
 
 export interface ClientList {
@@ -72,34 +72,39 @@ export function clientList(
   if (totals === undefined || store.clientErasures.isErasing(id)) {
     return { clients: [], total: 0, others: { matches: 0 }, isMade: false }
   }
-  const { search = '', platformId, sinceMs = 0, days, group } = filter
-  const ofDays = (window: number): Organization => ({ ...organization, evidenceWindowDays: days ?? window })
-  const firstDay = firstDayOfWindow(ofDays(retentionOf(organization).clientDays), nowMs)
+  const { search = '', platformId, sinceMs = 0, range, group } = filter
+  const days = range ?? lastDaysOf(retentionOf(organization).clientDays, nowMs)
   const { plans } = store.decisions.inForce(id, nowMs)
   const catalog = new Map(
     platforms.map((platform) => [platform.id, { name: platform.name, score: scoreOf(platform, plans) }]),
   )
   const ofPlatform =
-    platformId === undefined ? undefined : usesOf(store, ofDays(organization.evidenceWindowDays), platformId, nowMs)
+    platformId === undefined ? undefined : usesOf(platformUse(store, organization, platformId, nowMs, range))
   const finds = search === '' ? undefined : finder(store, organization, search)
   const groupOf = group === undefined ? undefined : groupsOf(store, organization).groupOf
   const clients: ListedClient[] = []
   let total = 0
   for (const summary of store.clientSummaries.all(id)) {
-    if (dayOf(summary.lastSeenMs) < firstDay) continue
+    if (dayOf(summary.lastSeenMs) < days.firstDay || dayOf(summary.firstSeenMs) > days.lastDay) continue
     const use = ofPlatform?.uses.get(nameOf(summary))
     if (ofPlatform !== undefined && use === undefined) continue
+    const sum = sumOfDays(summary.days, days.firstDay, days.lastDay)
+    // It was seen before and after the range.
+    if (sum.matches === 0) continue
     total++
     if (summary.firstSeenMs < sinceMs || finds?.(summary) === false) continue
     if (groupOf !== undefined && groupOf(summary) !== group) continue
-    clients.push({ ...listed(summary, catalog, firstDay), ...use })
+    clients.push({ ...listed(summary, catalog, days.firstDay), ...sum, ...use })
   }
-  const others = ofPlatform ?? { otherMatches: sumOfDays(totals.others, firstDay).matches }
+  const others = ofPlatform ?? { otherMatches: sumOfDays(totals.others, days.firstDay, days.lastDay).matches }
   return { clients, total, others: { matches: others.otherMatches }, isMade: true }
 }
 
-function listed(summary: ClientSummary, catalog: ReadonlyMap<string, RatedPlatform>, firstDay: number): ListedClient {
-  const { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays, days } = summary
+function listed(
+  { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays }: ClientSummary,
+  catalog: ReadonlyMap<string, RatedPlatform>,
+  firstDay: number,
+): Omit<ListedClient, keyof DaysSum> {
   let platforms = 0
   for (const day of platformDays) if (day >= firstDay) platforms++
   const riskiest = (): RatedPlatform | undefined => {
@@ -110,15 +115,14 @@ function listed(summary: ClientSummary, catalog: ReadonlyMap<string, RatedPlatfo
     }
     return found
   }
-  return { client, isUser, addresses, platforms, riskiest, firstSeenMs, lastSeenMs, ...sumOfDays(days, firstDay) }
+  return { client, isUser, addresses, platforms, riskiest, firstSeenMs, lastSeenMs }
 }
 
 type UseOfPlatform = DaysSum & Pick<ListedClient, 'firstSeenMs' | 'lastSeenMs'>
 
 /** The use of one platform by client: several addresses of a user together. */
-function usesOf(store: Store, organization: Organization, platformId: string, nowMs: number) {
+function usesOf({ clients, otherMatches }: PlatformUse) {
   const uses = new Map<string, UseOfPlatform>()
-  const { clients, otherMatches } = platformUse(store, organization, platformId, nowMs)
   for (const { client, user, matches, blocked, bytesSent, bytesReceived, firstSeenMs, lastSeenMs } of clients) {
     const key = nameOf(user === '' ? { client, isUser: false } : { client: user, isUser: true })
     const before = uses.get(key)

@@ -2,6 +2,7 @@ import { isPseudonym } from '../kernel/event/client.ts'
 import { Pseudonyms } from '../kernel/process/client-key.ts'
 import { dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, canonicalAddress } from '../kernel/process/network.ts'
+import { type DayRange, lastDaysOf } from '../scan/day-range.ts'
 import { DistinctClients } from '../scan/distinct-clients.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { ClientReader } from '../store/client-records.ts'
@@ -93,8 +94,14 @@ export function storedClients({ dataDirectory }: Store, organization: Organizati
   }
 }
 
-/** Reads who uses a platform. */
-export function platformUse(store: Store, organization: Organization, platformId: string, nowMs: number): PlatformUse {
+/** Reads who uses a platform, in the evidence window or a range of it. */
+export function platformUse(
+  store: Store,
+  organization: Organization,
+  platformId: string,
+  nowMs: number,
+  { firstDay, lastDay }: DayRange = lastDaysOf(organization.evidenceWindowDays, nowMs),
+): PlatformUse {
   const { evidence, clientDays } = store
   const { id } = organization
   const keepsClients = !store.clientErasures.isErasing(id)
@@ -104,8 +111,7 @@ export function platformUse(store: Store, organization: Organization, platformId
   const sum = new ClientSum()
   const days: PlatformDay[] = []
   let [firstSeenMs, lastSeenMs, matches] = [0, 0, 0]
-  // The clock of a sender may be ahead by less than a day.
-  for (let day = firstDayOfWindow(organization, nowMs); day <= dayOf(nowMs) + 1; day++) {
+  for (let day = firstDay; day <= lastDay; day++) {
     const use = evidence.day(id, day, platformId)
     if (use === undefined) continue
     for (const [name, count] of Object.entries(use.byName)) names.set(name, (names.get(name) ?? 0) + count)

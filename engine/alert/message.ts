@@ -131,7 +131,7 @@ export function linesOfAlert({ details, groups = [], people = [] }: AlertJson): 
 
 /** An identifier such as `risk_reason` or `new-platform` in words. */
 export function wordsOf(name: string): string {
-  return `${name.charAt(0).toUpperCase()}${name.slice(1).replace(/[-_]/g, ' ')}`
+  return `${name.charAt(0).toUpperCase()}${name.slice(1).replace(/[-_]/g, ' ')}`.replace(/^Api\b/, 'API')
 }
 
 export function testMessage(

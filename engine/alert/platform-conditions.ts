@@ -5,7 +5,7 @@ import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/
 import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, type ConditionUse, lineOf, type RuleGroup } from './condition.ts'
-import { bytesSent } from './volume-conditions.ts'
+import { sentVolumes } from './volume-conditions.ts'
 
 /** Days for which late logs count, such as files that are sent after a weekend. */
 const LATE_DAYS_MAX = 7
@@ -15,7 +15,7 @@ export const PLATFORM_RULES: RuleGroup = {
   name: 'platforms',
   rules: [
     ...(['new-platform', 'unapproved-platform', 'rejected-platform', 'rejected-platform-blocked'] as const),
-    ...(['platform-volume', 'bytes-sent'] as const),
+    ...(['platform-volume', 'bytes-sent', 'bytes-unusual'] as const),
   ],
   remembered: ['new-platform'],
   fingerprint: ({ store, organization }) => {
@@ -55,7 +55,7 @@ export const PLATFORM_RULES: RuleGroup = {
       'rejected-platform': rejectedPlatforms(input, found, useOf),
       'rejected-platform-blocked': blockedPlatforms(input, recent),
       'platform-volume': highVolumes(input, recent, ai),
-      'bytes-sent': bytesSent(input, recent, ai, firstDay),
+      ...sentVolumes(input, ai, firstDay),
     }
   },
 }

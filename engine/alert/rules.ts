@@ -56,6 +56,12 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     threshold: { byDefault: 1000, min: 1, max: 1_000_000_000, unit: 'MB', about: 'Megabytes sent on one day' },
     plural: 'days with much data sent',
   },
+  'bytes-unusual': {
+    about: 'A client, a group, or the clients of a platform not approved sent so many times their usual day (UTC)',
+    severity: 'medium',
+    threshold: { byDefault: 10, min: 2, max: 1000, unit: 'times', about: 'Multiple of the usual day' },
+    plural: 'days with unusually much data sent',
+  },
   'source-silent': {
     about: 'A sender of logs has sent nothing for this time, and had sent for at least as long before',
     severity: 'medium',

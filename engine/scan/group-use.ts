@@ -4,7 +4,7 @@ import { type ClientSummary, type DaysSum, sumOfDays } from '../store/client-sum
 import { clientModeOf, type Organization } from '../store/organizations.ts'
 import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
-import { firstDayOfWindow } from './prepare.ts'
+import { type DayRange, lastDaysOf } from './day-range.ts'
 
 /** The group of a client: that of its name or address, or the named network of its address. */
 export type GroupOf = (client: Pick<ClientSummary, 'client' | 'isUser' | 'addresses'>) => string | undefined
@@ -79,15 +79,19 @@ export function personKey(client: string): string {
   return client.toLowerCase()
 }
 
-/** The use of each group in the evidence window, most matches first. Call it inside Environment.read. */
-export function groupUse(store: Store, organization: Organization, nowMs: number): GroupUse[] {
+/**
+ * The use of each group in the evidence window or a range of it, most matches first. The platforms
+ * are those of the first day or later, also after the last one. Call it inside Environment.read.
+ */
+export function groupUse(
+  store: Store,
+  organization: Organization,
+  nowMs: number,
+  { firstDay, lastDay }: DayRange = lastDaysOf(retentionOf(organization).clientDays, nowMs),
+): GroupUse[] {
   const { id } = organization
   const { all, groupOf } = groupsOf(store, organization)
   if (all.length === 0 || store.clientErasures.isErasing(id)) return []
-  const firstDay = firstDayOfWindow(
-    { ...organization, evidenceWindowDays: retentionOf(organization).clientDays },
-    nowMs,
-  )
   const none = { matches: 0, blocked: 0, bytesSent: 0, bytesReceived: 0, clients: 0 }
   const sums = new Map(
     all.map((group) => [
@@ -96,10 +100,11 @@ export function groupUse(store: Store, organization: Organization, nowMs: number
     ]),
   )
   for (const summary of store.clientSummaries.all(id)) {
-    if (dayOf(summary.lastSeenMs) < firstDay) continue
+    if (dayOf(summary.lastSeenMs) < firstDay || dayOf(summary.firstSeenMs) > lastDay) continue
     const sum = sums.get(groupOf(summary) ?? '')
     if (sum === undefined) continue
-    const { matches, blocked, bytesSent, bytesReceived } = sumOfDays(summary.days, firstDay)
+    const { matches, blocked, bytesSent, bytesReceived } = sumOfDays(summary.days, firstDay, lastDay)
+    if (matches === 0) continue
     sum.matches += matches
     sum.blocked += blocked
     sum.bytesSent += bytesSent

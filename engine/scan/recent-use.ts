@@ -1,16 +1,13 @@
 import { useOf } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { BoundedMap } from '../kernel/process/bounded-map.ts'
-import { dayOf } from '../kernel/process/clock.ts'
 import type { DayEvidence, EvidenceSum } from '../store/evidence.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { EvidenceReader } from '../store/packed-evidence.ts'
 import type { Store } from '../store/store.ts'
+import type { DayRange } from './day-range.ts'
 import { DistinctClients } from './distinct-clients.ts'
 import type { ListedPlatform } from './listed-discovery.ts'
-
-/** Ranges that lists offer: today (UTC), and the last 7 or 30 days with today. */
-export const RECENT_DAYS = [1, 7, 30] as const
 
 type RecentFigures = Pick<
   ListedPlatform,
@@ -81,7 +78,7 @@ interface RecentUse {
   readonly isEstimate: boolean
 }
 
-/** The platforms of the last scan that were seen on the last days. */
+/** The platforms of the last scan that were seen on some days. */
 export interface RecentPlatforms extends Pick<RecentUse, 'clients' | 'isEstimate'> {
   /** Their figures are those of these days. */
   readonly platforms: readonly ListedPlatform[]
@@ -93,22 +90,20 @@ const KEPT_MAX = 30
 const kept = new WeakMap<Store, BoundedMap<string, RecentUse>>()
 
 /**
- * Those of `platforms` of the last scan that were seen, with their figures of the last `days` days (UTC), today included.
- * Kept until the next scan or day. Call it inside Environment.read.
+ * Those of `platforms` of the last scan that were seen in a range, with their figures of its days.
+ * Kept until the next scan. Call it inside Environment.read.
  */
 export function recentPlatforms(
   store: Store,
   { id }: Organization,
   platforms: readonly ListedPlatform[],
   catalog: readonly Platform[],
-  days: number,
-  nowMs: number,
+  { firstDay, lastDay }: DayRange,
 ): RecentPlatforms {
-  const firstDay = dayOf(nowMs) - days + 1
-  const key = `${id} ${days} ${firstDay} ${store.scanStates.get(id).generation}`
+  const key = `${id} ${firstDay} ${lastDay} ${store.scanStates.get(id).generation}`
   const ofStore = kept.get(store) ?? new BoundedMap<string, RecentUse>(KEPT_MAX)
   kept.set(store, ofStore)
-  const use = ofStore.get(key) ?? sumSince(store, id, firstDay)
+  const use = ofStore.get(key) ?? sumOf(store, id, { firstDay, lastDay })
   ofStore.set(key, use)
   const ids = new Map(catalog.toReversed().map((platform) => [platform.name, platform.id]))
   return {
@@ -121,16 +116,14 @@ export function recentPlatforms(
   }
 }
 
-function sumSince(store: Store, organizationId: string, firstDay: number): RecentUse {
+function sumOf(store: Store, organizationId: string, { firstDay, lastDay }: DayRange): RecentUse {
   const sums = new Map<string, RecentSum>()
-  store.evidence.addSince(organizationId, firstDay, (_, platformId) => {
-    let sum = sums.get(platformId)
-    if (sum === undefined) {
-      sum = new RecentSum()
-      sums.set(platformId, sum)
-    }
+  const ofPlatform = (_: number, platformId: string): RecentSum => {
+    const sum = sums.get(platformId) ?? new RecentSum()
+    sums.set(platformId, sum)
     return sum
-  })
+  }
+  store.evidence.addSince(organizationId, firstDay, ofPlatform, lastDay)
   const all = new DistinctClients()
   const figures = new Map<string, RecentFigures>()
   for (const [platformId, sum] of sums) {

@@ -12,6 +12,7 @@ export const ALERT_RULES = [
   'rejected-platform-blocked',
   'platform-volume',
   'bytes-sent',
+  'bytes-unusual',
   'source-silent',
   'source-degraded',
   'sensor-silent',

@@ -241,11 +241,12 @@ export function addToDay(days: number[], day: number, sum: DaysSum): void {
 }
 
 /** The sum of the days from `firstDay` on. */
-export function sumOfDays(days: SummaryDays, firstDay: number): DaysSum {
+export function sumOfDays(days: SummaryDays, firstDay: number, lastDay = Number.POSITIVE_INFINITY): DaysSum {
   const view = viewOf(days)
   let [matches, blocked, bytesSent, bytesReceived] = [0, 0, 0, 0]
   for (let at = 0; at + DAY_BYTES <= days.length; at += DAY_BYTES) {
-    if (view.getFloat64(at, true) < firstDay) continue
+    const day = view.getFloat64(at, true)
+    if (day < firstDay || day > lastDay) continue
     matches += view.getFloat64(at + NUMBER_BYTES, true)
     blocked += view.getFloat64(at + 2 * NUMBER_BYTES, true)
     bytesSent += view.getFloat64(at + 3 * NUMBER_BYTES, true)

@@ -93,15 +93,18 @@ export class EvidenceStore {
     return true
   }
 
-  /** Adds the evidence from `firstDay` on to the sums that `sumOf` returns, by day. */
+  /** Adds the evidence from `firstDay` to `lastDay` to the sums that `sumOf` returns, by day. */
   addSince(
     organizationId: string,
     firstDay: number,
     sumOf: (day: number, platformId: string) => EvidenceSum | undefined,
+    lastDay = Number.POSITIVE_INFINITY,
   ): void {
     const prefix = uuidBytes(organizationId)
     for (const { key, payload } of this.#days.payloads(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
-      const sum = sumOf(key.readUInt32BE(DAY_OFFSET), key.toString('utf8', PLATFORM_OFFSET))
+      const day = key.readUInt32BE(DAY_OFFSET)
+      if (day > lastDay) break
+      const sum = sumOf(day, key.toString('utf8', PLATFORM_OFFSET))
       if (sum !== undefined) addTo(sum, payload)
     }
   }

@@ -1,5 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
+import { Administration } from '../../engine/admin/administration.ts'
+import { readGroups, storedGroups } from '../../engine/admin/client-groups.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { scanWith, serveConsole } from '../support/console.ts'
@@ -207,6 +209,83 @@ t.test('this week: figures of seven days, and platforms by the time of their use
   )
   const viewer = (await site.signIn('v', 'viewer').get('/overview')).text
   t.notMatch(viewer, /Approve DeepSeek|\/clients/)
+})
+
+t.test('pages show the use of a range of days, which their links keep', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  const administration = new Administration(store, clock)
+  const sender = new Sender()
+  const days = (count: number): number => clock.nowMs() - count * DAY_MS
+  administration.clientGroups.replace(
+    organization,
+    storedGroups(store, organization, readGroups('ada,Finance\njdoe,Sales', '')),
+  )
+  store.environment.write(() =>
+    store.buffer.append(organization.id, [
+      sender.event('claude.ai', days(20), { user: 'ada', count: 5, bytesSent: 9_000_000 }),
+      sender.event('claude.ai', days(9), { user: 'jdoe', count: 3 }),
+      sender.event('claude.ai', days(0), { user: 'ada', count: 2 }),
+      sender.event('perplexity.ai', days(9), { user: 'ada' }),
+    ]),
+  )
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const admin = site.signIn('a', 'admin')
+  const rowsOf = async (path: string, names: readonly string[]): Promise<string[]> => {
+    const rows = parse((await admin.get(path)).text, { columns: true }) as Record<string, string>[]
+    return rows.map((row) => names.map((name) => row[name] ?? 'none').join(' ')).sort()
+  }
+  const all = {
+    platforms: ['Claude 1 10', 'Perplexity 1 1'],
+    clients: ['ada 2 8', 'jdoe 1 3'],
+    groups: ['Finance 8', 'Sales 3'],
+  }
+  const week = { platforms: ['Claude 1 2'], clients: ['ada 1 2'], groups: ['Finance 2'] }
+  const past = {
+    platforms: ['Claude 1 3', 'Perplexity 1 1'],
+    clients: ['ada none 1', 'jdoe none 3'],
+    groups: ['Finance 1', 'Sales 3'],
+  }
+  for (const [query, expected] of [
+    ['', all],
+    ['days=7', week],
+    ['from=2026-11-14&to=2026-11-20', week],
+    ['from=2026-11-14', week],
+    ['from=2026-11-05&to=2026-11-12', past],
+    ['from=2026-11-05&to=2026-11-12&days=30', all],
+    ['from=2026-11-05&to=2026-11-12&days=7', week],
+    [
+      'to=2026-11-12',
+      {
+        ...all,
+        platforms: ['Claude 1 8', 'Perplexity 1 1'],
+        clients: ['ada none 6', 'jdoe none 3'],
+        groups: ['Finance 6', 'Sales 3'],
+      },
+    ],
+    ['from=2026-11-12&to=2026-11-05', all],
+    ['from=2020-01-01&to=2020-01-02', all],
+    ['from=x&to=99999-99-99', all],
+  ] as const) {
+    t.same(await rowsOf(`/platforms.csv?${query}`, ['Platform', 'Clients', 'Used']), expected.platforms, query)
+    t.same(await rowsOf(`/clients.csv?${query}`, ['Client', 'Platforms', 'Matches']), expected.clients, query)
+    const groups = (await rowsOf(`/client-groups.csv?${query}`, ['Group', 'Matches'])).filter(
+      (row) => !row.endsWith(' 0'),
+    )
+    t.same(groups, expected.groups, query)
+  }
+  const query = 'from=2026-11-05&to=2026-11-12'
+  t.match(
+    (await admin.get(`/overview?${query}`)).text,
+    /<h2>From 2026-11-05 to 2026-11-12<.*\/platforms\?from=2026-11-05&amp;to=2026-11-12&amp;use=ai">2</s,
+  )
+  const platform = (await admin.get(`/platforms/Claude?${query}`)).text
+  t.match(platform, /1 client, 3 used matches, 1 day/)
+  t.match(platform, /href="\/platforms\/Claude\/clients\?from=2026-11-05&amp;to=2026-11-12"/)
+  t.match(
+    (await admin.get(`/platforms/Claude/clients?${query}`)).text,
+    /1 client, 3 matches from 2026-11-05 to 2026-11-12/,
+  )
 })
 
 t.test('without byte counts, no page says 0 bytes', async (t) => {

@@ -220,6 +220,68 @@ t.test('much data sent is reported by platform, group and number of clients, and
   t.notMatch(JSON.stringify(store.alerts.newest(organization.id, 100)), /\b(fay|ada|Board)\b|10\.0\.0/)
 })
 
+t.test('more than so many times the usual day is reported with the usual day', async (t) => {
+  const days = (megabytes: readonly number[], last: number) => [...megabytes, last]
+  const usual = [1, 2, 3, 2, 1]
+  const [date, usualDay] = ['2026-11-20', 'the usual 2 MB']
+  for (const [name, sent, thresholds, expected] of [
+    ['ten times', days(usual, 20), {}, []],
+    [
+      'more than ten times',
+      days(usual, 21),
+      {},
+      [
+        `A client sent 21 MB on ${date}, 10 times ${usualDay}`,
+        `Clients of Claude sent 21 MB on ${date}, 10 times ${usualDay}`,
+      ],
+    ],
+    ['four days before', days([0, 1, 2, 3, 2], 21), {}, []],
+    ['a little, however unusual', days([0.1, 0.1, 0.1, 0.1, 0.1], 9), {}, []],
+    ['another threshold', days(usual, 21), { 'bytes-unusual': 11 }, []],
+    ['bytes-sent reports it', days(usual, 21), { 'bytes-sent': 20 }, []],
+  ] as const) {
+    const site = alertSite(t)
+    const { store, clock, organization, administration } = site
+    for (const [rule, threshold] of Object.entries(thresholds))
+      administration.alerts.setThreshold(organization, rule as 'bytes-unusual', threshold)
+    const sender = new Sender()
+    const events = sent.map((megabytes, at) => {
+      const timeMs = clock.nowMs() - (sent.length - 1 - at) * DAY_MS
+      return sender.event('claude.ai', timeMs, {
+        user: 'ada',
+        ...(megabytes > 0 && { bytesSent: megabytes * 1_000_000 }),
+      })
+    })
+    store.environment.write(() => store.buffer.append(organization.id, events))
+    site.scan([])
+    site.evaluate()
+    const alerts = store.alerts.newest(organization.id, 9).filter(({ rule }) => rule === 'bytes-unusual')
+    t.same(alerts.map(({ title }) => title).sort(), expected, name)
+    for (const { details } of alerts)
+      t.match(details, { usual_bytes_sent: 2_000_000, bytes_sent: 21_000_000, usual_day: /median/ })
+  }
+})
+
+t.test('several clients above their usual day are one alert', async (t) => {
+  const site = alertSite(t)
+  const { store, clock, organization, administration } = site
+  administration.organizations.set(organization, { alertPeople: true })
+  const sender = new Sender()
+  for (const user of ['ada', 'bob', 'cyd']) {
+    const events = [0, 1, 2, 3, 4, 5].map((ago) => {
+      const bytesSent = ago === 0 && user !== 'cyd' ? 50_000_000 : 1_000_000
+      return sender.event('claude.ai', clock.nowMs() - ago * DAY_MS, { user, bytesSent })
+    })
+    store.environment.write(() => store.buffer.append(organization.id, events))
+  }
+  site.scan([])
+  t.equal(site.evaluate()['bytes-unusual'], 2, 'of the clients, and of the platform')
+  t.match(
+    store.alerts.newest(organization.id, 9).find(({ subject }) => subject.kind === 'organization'),
+    { title: '2 clients each sent more than 10 times their usual day on 2026-11-20', people: ['ada', 'bob'] },
+  )
+})
+
 t.test('a high volume in logs that arrive up to 7 days late is reported for its day, once', async (t) => {
   const site = alertSite(t)
   const { store, clock, organization, administration } = site
