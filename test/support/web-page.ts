@@ -45,17 +45,22 @@ export const heading = (page: Page): Promise<string> => page.$eval('h1', (elemen
 /** The text of the content. */
 export const textOf = (page: Page): Promise<string> => page.$eval('main', (element) => element.textContent ?? '')
 
-/** What axe-core finds: WCAG 2.2 AA and best practices. */
-export async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  return page.evaluate(async () => {
+/**
+ * What axe-core finds: WCAG 2.2 AA and best practices.
+ *
+ * @param rule undefined: all rules
+ */
+export async function barriers(page: Page, rule?: 'color-contrast'): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(AXE)
+  return page.evaluate(async (rule) => {
     const { axe } = globalThis as unknown as {
       axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
     }
     // axe-core has the rule of WCAG 2.2 (2.5.8) off by default.
-    const { violations } = await axe.run({ rules: { 'target-size': { enabled: true } } })
+    const all = { rules: { 'target-size': { enabled: true } } }
+    const { violations } = await axe.run(rule === undefined ? all : { runOnly: rule })
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  })
+  }, rule)
 }
 
 export const OWNER_PASSWORD = 'correct horse battery staple'
