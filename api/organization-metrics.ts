@@ -10,7 +10,7 @@ import type { Organization } from '../engine/store/organizations.ts'
 import { PublishedList } from '../engine/store/published.ts'
 import { RECOMMENDATION_STATUSES, type RecommendationStatus } from '../engine/store/recommendations.ts'
 import type { ScanSummary } from '../engine/store/scans.ts'
-import { isSilent, SENSOR_STATES, type SensorState, sensorState } from '../engine/store/silence.ts'
+import { isSourceSilent, SENSOR_STATES, type SensorState, sensorState } from '../engine/store/silence.ts'
 import { isShared } from '../engine/store/sources.ts'
 import type { Store } from '../engine/store/store.ts'
 
@@ -286,7 +286,7 @@ function assessedOf(store: Store, organizationId: string, tag: string): Assessed
 /** Returns the states of an organization's senders, and how many records were read. */
 function sendersOf(store: Store, organization: Organization, nowMs: number): [Senders, number] {
   const stored = store.sources.ofOrganization(organization.id).filter((source) => !isShared(source))
-  const silent = stored.filter(({ lastSeenMs }) => isSilent(lastSeenMs, nowMs)).length
+  const silent = stored.filter((each) => isSourceSilent(each, nowMs)).length
   const sensors = { reporting: 0, silent: 0, stopped: 0 }
   const reported = store.coverage.sensors(organization.id)
   for (const { sensor } of reported) sensors[sensorState(sensor, nowMs)]++

@@ -80,7 +80,8 @@ export function alertColumns(nowMs: number): readonly Column<AlertRow>[] {
             </a>
           )}
           <p class="small muted break">
-            {[wordsOf(rule), ...groups, details['risk_reason'] ?? ''].filter((each) => each !== '').join(' · ')}
+            {[wordsOf(rule), ...groups].join(' · ')}
+            {details['risk_reason'] !== undefined && <span class="wide-only"> · {details['risk_reason']}</span>}
           </p>
         </>
       ),

@@ -16,7 +16,7 @@ export function SourceState({ source }: { readonly source: SourceRow }) {
   if (source.understood < UNDERSTOOD_MIN) {
     return <Tag tone="warn">{percentText(1 - source.understood)} not understood</Tag>
   }
-  return <Tag tone="good">receiving</Tag>
+  return source.listener === 'file' ? <Tag>read once</Tag> : <Tag tone="good">receiving</Tag>
 }
 
 const TONES: Readonly<Record<SensorRow['state'], Tone>> = { reporting: 'good', silent: 'bad', stopped: 'plain' }

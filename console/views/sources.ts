@@ -2,7 +2,7 @@ import { framingRemark } from '../../engine/ingest/syslog/framing-remark.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
 import { Outcome } from '../../engine/store/outcomes.ts'
-import { isSilent, type SensorState, sensorState } from '../../engine/store/silence.ts'
+import { isSourceSilent, type SensorState, sensorState } from '../../engine/store/silence.ts'
 import type { SourceHead, StoredSource } from '../../engine/store/sources.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import type { Visit } from '../http/visit.ts'
@@ -87,7 +87,7 @@ function rowOf(source: StoredSource, tokenLabel: string, nowMs: number): SourceR
     sample: notUnderstood > 0 ? source.sample : '',
     firstSeenMs,
     lastSeenMs,
-    isSilent: isSilent(lastSeenMs, nowMs),
+    isSilent: isSourceSilent(source, nowMs),
   }
 }
 

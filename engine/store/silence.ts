@@ -1,5 +1,6 @@
 import { HOUR_MS } from '../kernel/process/clock.ts'
 import type { StoredSensor } from './coverage.ts'
+import type { StoredSource } from './sources.ts'
 
 /** A sender or sensor without activity for this long is silent. */
 export const SILENT_MS = HOUR_MS
@@ -7,8 +8,16 @@ export const SILENT_MS = HOUR_MS
 export const SENSOR_STATES = ['reporting', 'silent', 'stopped'] as const
 export type SensorState = (typeof SENSOR_STATES)[number]
 
-export function isSilent(lastSeenMs: number, nowMs: number): boolean {
+function isSilent(lastSeenMs: number, nowMs: number): boolean {
   return nowMs - lastSeenMs > SILENT_MS
+}
+
+/** A file is read once, so nothing is expected of it later. */
+export function isSourceSilent(
+  { listener, lastSeenMs }: Pick<StoredSource, 'listener' | 'lastSeenMs'>,
+  nowMs: number,
+): boolean {
+  return listener !== 'file' && isSilent(lastSeenMs, nowMs)
 }
 
 /** A sensor that stopped normally has reported that, so it is not silent. */

@@ -46,7 +46,8 @@ export interface StoredSource extends SourceDelta {
 }
 
 /** By which sources are ordered, summed and found, so that a list does not hold them all. */
-export interface SourceHead extends Pick<StoredSource, 'tokenId' | 'address' | 'host' | 'lastSeenMs' | 'received'> {
+export interface SourceHead
+  extends Pick<StoredSource, 'tokenId' | 'listener' | 'address' | 'host' | 'lastSeenMs' | 'received'> {
   readonly key: Buffer
 }
 
@@ -91,8 +92,8 @@ export class Sources {
   heads(organizationId: string, tokenId = ''): SourceHead[] {
     const prefix = Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId)])
     return Array.from(this.#sources.range(prefix), ({ key, value }) => {
-      const { tokenId, address, host, lastSeenMs, received } = value
-      return { key, tokenId, address, host, lastSeenMs, received }
+      const { tokenId, listener, address, host, lastSeenMs, received } = value
+      return { key, tokenId, listener, address, host, lastSeenMs, received }
     })
   }
 

@@ -119,9 +119,21 @@ t.test('sources show arrivals, messages that were not understood, and silent sen
         formats: {},
         sample: '',
       },
+      {
+        ...source,
+        listener: 'file',
+        host: '',
+        address: 'access.log',
+        lastSeenMs: NOON - 172_800_000,
+        received: 3,
+        counts: counts(3, 0),
+        formats: { squid: 3 },
+        sample: '',
+      },
     ]),
   )
   const { text } = await viewer.get('/sources')
+  t.match(text, /access\.log.*read once/s, 'a file is not silent later')
   t.match(text, /fw-01.*firewalls.*10 % not understood.*dc-01.*squid.*silent/s)
   t.match(text, /a &lt;b> line/)
   t.match(text, /fw-01.*not recognized.*192\.0\.2\.9.*>events</s, 'a collector sends no log format')
@@ -132,6 +144,7 @@ t.test('sources show arrivals, messages that were not understood, and silent sen
       ['fw-01', 'tls', '0.9'],
       ['dc-01', 'udp', '1'],
       ['192.0.2.9', 'https', '1'],
+      ['access.log', 'file', '1'],
     ],
   )
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))

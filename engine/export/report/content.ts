@@ -12,7 +12,7 @@ import type { Organization } from '../../store/organizations.ts'
 import type { Recommendation } from '../../store/recommendations.ts'
 import type { RegistryInForce } from '../../store/registry-in-force.ts'
 import type { Scan } from '../../store/scans.ts'
-import { isSilent, sensorState } from '../../store/silence.ts'
+import { isSourceSilent, sensorState } from '../../store/silence.ts'
 import { isShared } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 
@@ -166,7 +166,7 @@ export function reportContent(
     coverage: coverageJson(store.coverage.sumSince(id, dayOf(nowMs) - days + 1)),
     silentSensors: store.coverage.sensors(id).filter(({ sensor }) => sensorState(sensor, nowMs) === 'silent').length,
     sources: sources.length,
-    silentSources: sources.filter(({ lastSeenMs }) => isSilent(lastSeenMs, nowMs)).length,
+    silentSources: sources.filter((each) => isSourceSilent(each, nowMs)).length,
     scores: scoresOf(store, id, nowMs, discovery),
     recommendations: isWhole ? open : open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
