@@ -114,16 +114,16 @@ export const commands: Commands = {
       apiClients: option('--clients-in-api <switch>', 'Name clients in API responses', SWITCH),
       alertPeople: option('--people-in-alerts <switch>', 'Name people in alerts', SWITCH),
     },
-    run({ administration }, { name, apiClients: api, alertPeople: alerts, ...given }) {
-      const apiClients = api === undefined ? undefined : api === 'on'
-      const alertPeople = alerts === undefined ? undefined : alerts === 'on'
-      const settings = defined({ ...given, apiClients, alertPeople })
+    run({ administration }, { name, plan, domain, scanFrequency, evidenceWindowDays, clients, ...switches }) {
+      const isOn = (word: 'on' | 'off' | undefined) => (word === undefined ? undefined : word === 'on')
+      const [apiClients, alertPeople] = [isOn(switches.apiClients), isOn(switches.alertPeople)]
+      const settings = defined({ plan, domain, scanFrequency, evidenceWindowDays, clients, apiClients, alertPeople })
       assertGiven(
         settings,
         '--plan, --domain, --scan-frequency, --window, --client-storage, --clients-in-api or --people-in-alerts',
       )
       const changed = administration.organizations.set(administration.organization(name), settings)
-      if (given.clients !== undefined) for (const _step of administration.organizations.eraseClients(changed));
+      if (clients !== undefined) for (const _step of administration.organizations.eraseClients(changed));
       return organizations([changed])
     },
   }),

@@ -15,7 +15,6 @@ import { REPOSITORY } from '../../support/programs.ts'
 const PROGRAMS = [
   ['js', 'verify.mjs', process.execPath],
   ['python', 'verify.py', 'python3'],
-  ['sh', 'verify.sh', 'sh'],
 ] as const
 const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/alerts.md'), 'utf8')
 
