@@ -24,10 +24,13 @@ export interface ChosenRange extends DayRange {
  */
 export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: number): ChosenRange | undefined {
   const days = query.get('days') ?? ''
-  if (days !== '') return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
-  const window = lastDaysOf(windowDays, nowMs)
   const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
-  if (from === undefined && to === undefined) return undefined
+  const hasDates = from !== undefined || to !== undefined
+  // A form sends both. Somebody who typed dates left the days as they were.
+  const isUnchanged = hasDates && days === query.get('was')
+  if (days !== '' && !isUnchanged) return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
+  if (!hasDates) return undefined
+  const window = lastDaysOf(windowDays, nowMs)
   const firstDay = Math.max(from ?? 0, window.firstDay)
   const lastDay = Math.min(to ?? window.lastDay, dayOf(nowMs))
   if (firstDay > lastDay) return undefined
@@ -78,12 +81,14 @@ export function RangeFields({ range, windowDays, nowMs }: RangeFieldsProps) {
   const options = rangesOf(windowDays - 1).map((each) => [String(each), rangeText(each)] as const)
   // A form sends the dates, too: then the window needs a value of its own.
   const all = [hasDates ? String(windowDays) : '', rangeText(windowDays)] as const
+  const days = range?.query['days'] ?? ''
   return (
     <>
+      <input type="hidden" name="was" value={days} />
       <FilterSelect
         name="days"
         label="Seen"
-        value={range?.query['days'] ?? ''}
+        value={days}
         options={[...(hasDates ? ([['', 'from – to']] as const) : []), all, ...options.toReversed()]}
       />
       <DateFields range={range} windowDays={windowDays} nowMs={nowMs} />

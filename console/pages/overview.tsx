@@ -252,11 +252,12 @@ function Recent({ view, recent, nowMs, mayDecide, mayReadClients }: RecentProps)
       }
       bare
     >
-      <div class="body">
+      <details class="body" open={days === undefined}>
+        <summary>Other days</summary>
         <Filters action="/overview">
           <DateFields range={range} windowDays={view.windowDays} nowMs={nowMs} />
         </Filters>
-      </div>
+      </details>
       <dl class="figures plain">
         <div>
           <dt>AI platforms used</dt>
