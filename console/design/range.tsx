@@ -19,15 +19,16 @@ export interface ChosenRange extends DayRange {
 }
 
 /**
- * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough. undefined:
- * the evidence window.
+ * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough; `instead=7`
+ * replaces the dates of a form. undefined: the evidence window.
  */
 export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: number): ChosenRange | undefined {
-  const days = query.get('days') ?? ''
-  if (days !== '') return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
-  const window = lastDaysOf(windowDays, nowMs)
   const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
-  if (from === undefined && to === undefined) return undefined
+  const hasDates = from !== undefined || to !== undefined
+  const days = query.get('instead') || (hasDates ? '' : query.get('days')) || ''
+  if (days !== '') return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
+  if (!hasDates) return undefined
+  const window = lastDaysOf(windowDays, nowMs)
   const firstDay = Math.max(from ?? 0, window.firstDay)
   const lastDay = Math.min(to ?? window.lastDay, dayOf(nowMs))
   if (firstDay > lastDay) return undefined
@@ -76,12 +77,12 @@ interface RangeFieldsProps {
 export function RangeFields({ range, windowDays, nowMs }: RangeFieldsProps) {
   const hasDates = range !== undefined && range.days === undefined
   const options = rangesOf(windowDays - 1).map((each) => [String(each), rangeText(each)] as const)
-  // A form sends the dates, too: then the window needs a value of its own.
+  // A form sends its dates, too: then the window needs a value of its own.
   const all = [hasDates ? String(windowDays) : '', rangeText(windowDays)] as const
   return (
     <>
       <FilterSelect
-        name="days"
+        name={hasDates ? 'instead' : 'days'}
         label="Seen"
         value={range?.query['days'] ?? ''}
         options={[...(hasDates ? ([['', 'from – to']] as const) : []), all, ...options.toReversed()]}
