@@ -211,13 +211,14 @@ t.test('a channel gets only the alerts of its rules and groups', async (t) => {
   const receiver = await webhookReceiver(t)
   const site = alertSite(t)
   const { administration, organization, store } = site
-  const members = FINANCE.map((each) => `${each},Finance`).join('\n')
+  const members = [...FINANCE.map((each) => `${each},Finance`), 'hal,Sales'].join('\n')
   administration.clientGroups.replace(organization, storedGroups(store, organization, readGroups(members, '')))
   const add = (name: string, filter: object) =>
     site.addChannel({ kind: 'webhook', url: `${receiver.url}/${name}` }, { name, ...filter })
   add('all', {})
   add('finance', { groups: ['finance'] })
   add('sales', { groups: ['Sales'] })
+  t.throws(() => add('typo', { groups: ['Finance', 'Sale'] }), { code: 'NOT_FOUND', message: /no group "Sale"/ })
   add('keys', { rules: ['api-key-expiring'] })
   add('new', { rules: ['new-platform', 'api-key-expiring'], groups: ['Finance', 'Sales'] })
   use(site, 'claude.ai', ['ada'])
