@@ -31,9 +31,10 @@ const MOST_MATCHES: Sorting = { by: 'matches', direction: 'descending' }
 
 export const GROUP_ROUTES: readonly Route[] = [
   auditedPage(CLIENT_GROUPS_PATH, listReading, (visit) => groupsPage(visit, EMPTY_FORM, 200)),
-  auditedPage(`${CLIENT_GROUPS_PATH}.csv`, listReading, (visit) =>
-    csvTable('client-groups', groupsView(visit).columns, groupsView(visit).all),
-  ),
+  auditedPage(`${CLIENT_GROUPS_PATH}.csv`, listReading, (visit) => {
+    const { columns, all } = groupsView(visit)
+    return csvTable('client-groups', columns, all)
+  }),
   form(CLIENT_GROUPS_PATH, 'client.name', importGroups, { bodyBytesMax: GROUPS_FORM_BYTES_MAX }),
 ]
 

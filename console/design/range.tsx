@@ -19,16 +19,14 @@ export interface ChosenRange extends DayRange {
 }
 
 /**
- * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough. undefined:
- * the evidence window.
+ * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough; `instead=7`
+ * replaces the dates of a form. undefined: the evidence window.
  */
 export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: number): ChosenRange | undefined {
-  const days = query.get('days') ?? ''
   const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
   const hasDates = from !== undefined || to !== undefined
-  // A form sends both. Somebody who typed dates left the days as they were.
-  const isUnchanged = hasDates && days === query.get('was')
-  if (days !== '' && !isUnchanged) return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
+  const days = query.get('instead') || (hasDates ? '' : query.get('days')) || ''
+  if (days !== '') return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
   if (!hasDates) return undefined
   const window = lastDaysOf(windowDays, nowMs)
   const firstDay = Math.max(from ?? 0, window.firstDay)
@@ -79,16 +77,14 @@ interface RangeFieldsProps {
 export function RangeFields({ range, windowDays, nowMs }: RangeFieldsProps) {
   const hasDates = range !== undefined && range.days === undefined
   const options = rangesOf(windowDays - 1).map((each) => [String(each), rangeText(each)] as const)
-  // A form sends the dates, too: then the window needs a value of its own.
+  // A form sends its dates, too: then the window needs a value of its own.
   const all = [hasDates ? String(windowDays) : '', rangeText(windowDays)] as const
-  const days = range?.query['days'] ?? ''
   return (
     <>
-      <input type="hidden" name="was" value={days} />
       <FilterSelect
-        name="days"
+        name={hasDates ? 'instead' : 'days'}
         label="Seen"
-        value={days}
+        value={range?.query['days'] ?? ''}
         options={[...(hasDates ? ([['', 'from – to']] as const) : []), all, ...options.toReversed()]}
       />
       <DateFields range={range} windowDays={windowDays} nowMs={nowMs} />

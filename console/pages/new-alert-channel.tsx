@@ -77,7 +77,7 @@ function ChannelForm({ kind, form, groups }: NewAlertChannelProps) {
           {groups.length > 0 && (
             <Checks
               name="groups"
-              label="Groups; without a choice, alerts about any group, and about none"
+              label="Groups of five people or more; without a choice, alerts about any group, and about none"
               form={form}
               options={groups.map((name) => [name, name])}
             />

@@ -4,11 +4,13 @@ import { RULES } from '../alert/rules.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import { ALERT_CHANNELS_MAX, ALERT_CHANNELS_TOTAL_MAX } from '../limits.ts'
+import { groupsOf } from '../scan/group-use.ts'
 import type { AlertChannel, DeadLetter } from '../store/alert-channels.ts'
 import type { AlertRule, AlertRuleSettings } from '../store/alerts.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { Changes, checkText } from './changes.ts'
+import { unknownGroup } from './client-groups.ts'
 
 export interface NewChannel extends AlertFilter {
   readonly name: string
@@ -31,8 +33,12 @@ export function sealedChannel(
 
 /** Alert channels and rules of organizations. */
 export class AlertChanges extends Changes {
-  /** @throws Fault CONFLICT if the name is taken or there are too many; USAGE, NOT_ALLOWED. */
-  addChannel({ id: organizationId }: Organization, given: SealedChannel): AlertChannel {
+  /**
+   * @throws Fault CONFLICT if the name is taken or there are too many; NOT_FOUND if a group does not
+   *   exist; USAGE, NOT_ALLOWED.
+   */
+  addChannel(organization: Organization, given: SealedChannel): AlertChannel {
+    const { id: organizationId } = organization
     checkText('name', given.name)
     const { store, clock } = this
     return this.audited('alert-channel.add', organizationId, () => {
@@ -49,6 +55,10 @@ export class AlertChanges extends Changes {
       if ([...store.alertChannels.all()].length >= ALERT_CHANNELS_TOTAL_MAX) {
         throw new Fault('CONFLICT', `the service has at most ${ALERT_CHANNELS_TOTAL_MAX} alert channels`)
       }
+      const known = groupsOf(store, organization).all.map(({ name }) => name)
+      const isKnown = (group: string): boolean => known.some((name) => name.toLowerCase() === group.toLowerCase())
+      const unknown = given.groups?.find((group) => !isKnown(group))
+      if (unknown !== undefined) throw unknownGroup(unknown, known)
       const channel: AlertChannel = { ...given, organizationId, createdAtMs: clock.nowMs() }
       store.alertChannels.put(channel)
       const { name: subject, kind, target, severityMin, rules = [], groups = [] } = channel

@@ -6,7 +6,7 @@ import { personKey } from '../scan/group-use.ts'
 import type { ClientGroup } from '../store/client-groups.ts'
 import { type ClientSettings, clientModeOf, NAME_BYTES_MAX, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import { Changes } from './changes.ts'
+import { Changes, listText } from './changes.ts'
 import { storedClients } from './client-use.ts'
 
 /** One line without control characters. */
@@ -81,6 +81,11 @@ export function storedGroups(store: Store, organization: Organization, groups: r
       return { name, members: [...personOf.keys()], people: new Set(personOf.values()).size }
     }),
   }
+}
+
+export function unknownGroup(name: string, known: readonly string[]): Fault {
+  const others = known.length === 0 ? 'There are no groups' : `Groups: ${listText(known)}`
+  return new Fault('NOT_FOUND', `no group ${JSON.stringify(name)}. ${others}`)
 }
 
 export class ClientGroupChanges extends Changes {

@@ -155,7 +155,8 @@ export class OrganizationChanges extends Changes {
       const result = { ...before, ...change, ...confirmed, ...this.#keyOf(organization, change) }
       store.organizations.update(result)
       if (keepsLess(before, result)) beginErasure(store, organizationId)
-      if (!mayNamePeople(result)) store.alerts.erasePeople(organizationId, 0, ALERTS_MAX, () => true)
+      if (mayNamePeople(before) && !mayNamePeople(result))
+        store.alerts.erasePeople(organizationId, 0, ALERTS_MAX, () => true)
       // Their members are of the setting before.
       if (clientModeOf(before) !== clientModeOf(result)) store.clientGroups.removeAll(organizationId)
       // The published result may have clients, or lack them.

@@ -1,4 +1,4 @@
-import { DAY_MS, dayText } from '../kernel/process/clock.ts'
+import { DAY_MS, dayText, isoDay } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { HistoryDay, HistoryPlatform } from '../store/history.ts'
 import type { Store } from '../store/store.ts'
@@ -56,7 +56,8 @@ function resultOf(store: Store, organizationId: string, day: number, days: reado
 /** The number of a day such as 2026-11-20; undefined: the text is no day. */
 export function dayNumberOf(text: string): number | undefined {
   const timeMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(timeMs) ? undefined : timeMs / DAY_MS
+  // Date.parse takes February 31 as March 3.
+  return Number.isNaN(timeMs) || isoDay(timeMs) !== text ? undefined : timeMs / DAY_MS
 }
 
 function differences(before: HistoryDay, after: HistoryDay): ScanDifference[] {

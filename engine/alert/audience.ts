@@ -1,7 +1,7 @@
 import { dayOf } from '../kernel/process/clock.ts'
-import { namableGroupsOf } from '../scan/group-use.ts'
+import { type GroupOf, namableGroupsOf } from '../scan/group-use.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
-import { ClientSum } from '../store/client-sum.ts'
+import { ClientSum, type ClientUse } from '../store/client-sum.ts'
 import { mayNamePeople, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { type Condition, type ConditionUse, NAMED_PEOPLE_MAX, personText } from './condition.ts'
@@ -16,8 +16,9 @@ export class Audience {
   readonly #firstDay: number
   readonly #lastDay: number
   readonly #isErasing: boolean
-  /** The last day of use of each platform by each group. */
-  #groups: ReadonlyMap<string, ReadonlyMap<string, number>> | undefined
+  #groupOf: GroupOf | undefined
+  /** The groups that used each platform in the evidence window. */
+  #groups: ReadonlyMap<string, ReadonlySet<string>> | undefined
 
   constructor(store: Store, organization: Organization, nowMs: number) {
     this.#store = store
@@ -39,35 +40,47 @@ export class Audience {
     }
   }
 
-  #groupsOf({ platformId, day = this.#firstDay, groupsFrom = day }: ConditionUse): string[] {
-    this.#groups ??= this.#lastDays()
-    const lastDays = [...(this.#groups.get(platformId) ?? [])]
-    return lastDays.filter(([, lastDay]) => lastDay >= groupsFrom).map(([name]) => name)
+  #groupsOf(use: ConditionUse): string[] {
+    this.#groupOf ??= namableGroupsOf(this.#store, this.#organization)
+    const groupOf = this.#groupOf
+    this.#groups ??= this.#groupsOfWindow(groupOf)
+    const ofWindow = [...(this.#groups.get(use.platformId) ?? [])]
+    if (use.day === undefined || ofWindow.length === 0) return ofWindow
+    const ofDay = this.#clientsOf(use).map(({ client, user }) =>
+      groupOf({ client: user === '' ? client : user, isUser: user !== '', addresses: [client] }),
+    )
+    return [...new Set(ofDay)].filter((name) => name !== undefined)
   }
 
-  #lastDays(): ReadonlyMap<string, ReadonlyMap<string, number>> {
-    const groupOf = namableGroupsOf(this.#store, this.#organization)
-    const lastDays = new Map<string, Map<string, number>>()
+  /** From summaries, because the records of days have only the clients with the most matches. */
+  #groupsOfWindow(groupOf: GroupOf): ReadonlyMap<string, ReadonlySet<string>> {
+    const groups = new Map<string, Set<string>>()
     for (const summary of this.#store.clientSummaries.all(this.#organization.id)) {
       const group = groupOf(summary)
       if (group === undefined) continue
       for (const [at, platformId] of summary.platformIds.split(' ').entries()) {
-        const ofPlatform = lastDays.get(platformId) ?? new Map<string, number>()
-        ofPlatform.set(group, Math.max(ofPlatform.get(group) ?? 0, summary.platformDays[at] ?? 0))
-        lastDays.set(platformId, ofPlatform)
+        if ((summary.platformDays[at] ?? 0) < this.#firstDay) continue
+        const ofPlatform = groups.get(platformId) ?? new Set<string>()
+        groups.set(platformId, ofPlatform.add(group))
       }
     }
-    return lastDays
+    return groups
   }
 
-  #peopleOf({ platformId, day, isMeant = () => true }: ConditionUse): string[] {
+  #peopleOf(use: ConditionUse): string[] {
+    const clients = this.#clientsOf(use)
+    if (use.isByBytes) clients.sort((a, b) => b.bytesSent - a.bytesSent)
+    const people = clients.map(personText)
+    return [...new Set(people.filter((each) => each !== ''))].slice(0, NAMED_PEOPLE_MAX)
+  }
+
+  #clientsOf({ platformId, day, isMeant = () => true }: ConditionUse): ClientUse[] {
     const sum = new ClientSum()
     for (let at = day ?? this.#firstDay; at <= (day ?? this.#lastDay); at++) {
       const bytes = this.#store.clientDays.get(this.#organization.id, at, platformId)
       // Of early records it is not known who used the platform.
       if (bytes !== undefined) sum.add({ day: at, platformId, bytes }, (each) => each.used > 0 && isMeant(each))
     }
-    const people = sum.clients().map(personText)
-    return [...new Set(people.filter((each) => each !== ''))].slice(0, NAMED_PEOPLE_MAX)
+    return sum.clients()
   }
 }

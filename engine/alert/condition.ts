@@ -38,10 +38,10 @@ export interface ConditionUse {
   readonly platformId: string
   /** Absent: the evidence window. */
   readonly day?: number
-  /** Only groups that used the platform on this day or later; by default `day`. */
-  readonly groupsFrom?: number
   /** Whether the use of a client on one day is meant. */
   isMeant?(client: ClientReader): boolean
+  /** Names those who sent the most bytes, not those with the most matches. */
+  readonly isByBytes?: boolean
 }
 
 /** Conditions that are reported together. */
@@ -79,8 +79,9 @@ export interface RuleGroup {
   conditions(input: ConditionInput): Partial<Record<AlertRule, readonly Condition[]>>
 }
 
-/** People that an alert names, at most. */
+/** People and groups that an alert names, at most. */
 export const NAMED_PEOPLE_MAX = 10
+export const NAMED_GROUPS_MAX = 20
 
 /** The name by which an alert names a client; '' if it is not known. */
 export function personText({ client, user }: Pick<ClientUse, 'client' | 'user'>): string {

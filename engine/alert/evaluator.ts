@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/process/clock.ts'
 import { faultPoint } from '../kernel/process/fault-point.ts'
 import { ALERTS_LISTED_MAX, ALERTS_PER_RULE_MAX } from '../limits.ts'
 import { type Alert, type AlertRule, type AlertState, subjectHash } from '../store/alerts.ts'
-import type { Organization } from '../store/organizations.ts'
+import { mayNamePeople, type Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { ASSESSMENT_RULES } from './assessment-conditions.ts'
@@ -11,7 +11,7 @@ import { Audience } from './audience.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 import { EVIDENCE_RULES } from './evidence-conditions.ts'
 import { EXPIRY_RULES } from './expiry-conditions.ts'
-import { bySeverity, isWanted, messageOf } from './message.ts'
+import { alertJson, bySeverity, isWanted, messageOf, namedGroups } from './message.ts'
 import { PLATFORM_RULES } from './platform-conditions.ts'
 import { RULES, ruleInForce } from './rules.ts'
 import { SENDER_RULES } from './sender-conditions.ts'
@@ -139,10 +139,12 @@ export class AlertEvaluator {
     const { organizations, alerts } = this.#store
     const { id: organizationId } = organization
     // Another process evaluated meanwhile, or the organization was removed.
-    if (!organizations.exists(organizationId)) return NOTHING
+    const now = organizations.get(organizationId)
+    if (now === undefined) return NOTHING
     if (alerts.state(organizationId).generation !== before.generation) return NOTHING
     // Clients were erased meanwhile, maybe those that the conditions name.
     if (this.#store.scanStates.get(organizationId).generation !== scanGeneration) return NOTHING
+    if (mayNamePeople(organization) && !mayNamePeople(now)) return NOTHING
     const counts: Partial<Record<AlertRule, number>> = {}
     let messages = 0
     let sequence = alerts.lastSequence(organizationId)
@@ -170,7 +172,7 @@ export class AlertEvaluator {
       const sent = this.#queue(organization, rule, made, isFirstScan, nowMs)
       alerts.append(
         organizationId,
-        made.map((alert) => ({ ...alert, messages: sent.of(alert) })),
+        made.map((alert) => ({ ...alert, ...namedGroups(alert), messages: sent.of(alert) })),
       )
       counts[rule] = made.length
       messages += sent.count
@@ -219,7 +221,7 @@ function partsOf(alerts: readonly Alert[]): Alert[][] {
   let part: Alert[] = []
   let bytes = 0
   for (const alert of alerts) {
-    const added = Buffer.byteLength(JSON.stringify(alert))
+    const added = Buffer.byteLength(JSON.stringify(alertJson(alert)))
     bytes += added
     if (part.length === 0 || part.length === ALERTS_LISTED_MAX || bytes > LISTED_BYTES_MAX) {
       part = []

@@ -3,7 +3,7 @@ import type { AlertChannel } from '../store/alert-channels.ts'
 import { ALERT_SEVERITIES, type Alert, type AlertDetails, type AlertRule, type AlertSeverity } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { ReportMessage } from '../store/report-schedules.ts'
-import { lineOf } from './condition.ts'
+import { lineOf, NAMED_GROUPS_MAX } from './condition.ts'
 import { RULES } from './rules.ts'
 
 /** The version of the JSON form. Fields may be added to it. */
@@ -112,9 +112,14 @@ export function messageOf(
   }
 }
 
-function alertJson({ id, sequence, title, severity, createdAtMs, subject, details, groups }: Alert): AlertJson {
+export function alertJson({ id, sequence, title, severity, createdAtMs, subject, details, groups }: Alert): AlertJson {
   const created_at = isoSeconds(createdAtMs)
-  return { id, number: sequence, title, severity, created_at, subject, details, ...(groups && { groups }) }
+  return { id, number: sequence, title, severity, created_at, subject, details, ...namedGroups({ groups }) }
+}
+
+/** A channel can select an alert by any of its groups, but it names only some. */
+export function namedGroups({ groups }: { readonly groups?: Alert['groups'] | undefined }): Pick<Alert, 'groups'> {
+  return groups === undefined ? {} : { groups: groups.slice(0, NAMED_GROUPS_MAX) }
 }
 
 /** What is known about an alert, as lines for people. */

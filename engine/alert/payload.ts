@@ -23,7 +23,12 @@ const alertSchema = z.strictObject({
   details: z
     .record(z.string().regex(/^[a-z][a-z_]*$/), z.union([z.string(), z.number(), z.boolean()]))
     .describe('Values that depend on the rule'),
-  groups: z.array(z.string()).min(1).optional().describe('Groups that the alert is about; absent if there are none'),
+  groups: z
+    .array(z.string())
+    .min(1)
+    .max(20)
+    .optional()
+    .describe('Groups that the alert is about, at most 20; absent if there are none'),
   people: z
     .array(z.string())
     .max(10)

@@ -144,7 +144,6 @@ function rejectedPlatforms(
       // Not those who used it earlier on the day of the decision.
       ...useOf(platform, {
         day: dayOf(lastSeenMs),
-        groupsFrom: Math.max(dayOf(lastSeenMs), dayOf(decidedAtMs) + 1),
         isMeant: ({ firstSeenMs }) => firstSeenMs > decidedAtMs,
       }),
     }

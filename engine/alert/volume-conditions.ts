@@ -148,7 +148,7 @@ function platforms(
     const isMeant = ({ bytesSent }: ClientReader): boolean => bytesSent > 0
     const condition = (day: number) => ({
       subject: { kind: 'platform', id: platformId, name },
-      use: { platformId, day, isMeant },
+      use: { platformId, day, isMeant, isByBytes: true },
       isCovered: decision === 'approved',
     })
     return { days, who: `Clients of ${name}`, condition }
@@ -170,7 +170,9 @@ function ofClients(input: ConditionInput, firstDay: number) {
     const days = daysOf(summary)
     for (const [byDay, find] of finders) {
       for (const excess of find(days)) {
-        byDay.set(excess.day, [...(byDay.get(excess.day) ?? []), { ...excess, client: summary.client }])
+        const ofDay = byDay.get(excess.day) ?? []
+        byDay.set(excess.day, ofDay)
+        ofDay.push({ ...excess, client: summary.client })
       }
     }
     const group = groupOf(summary)

@@ -68,7 +68,7 @@ const ADD = {
   rules: option('--rules <rule...>', 'Send only alerts of these rules', z.array(oneOf(ALERT_RULES)).optional()),
   groups: option(
     '--groups <group...>',
-    'Send only alerts about these groups of clients',
+    'Send only alerts about these groups of clients, of five people or more',
     z.array(z.string()).optional(),
   ),
   url: option('--url <url>', 'Send to this URL of a webhook; use --url-file if the URL itself is secret'),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { listText } from '../admin/changes.ts'
-import { readGroups, storedGroups } from '../admin/client-groups.ts'
+import { readGroups, storedGroups, unknownGroup } from '../admin/client-groups.ts'
 import { type ListedClient, searchedText } from '../admin/client-list.ts'
 import { type NamesOf, namesOf } from '../admin/client-use.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
@@ -116,10 +115,7 @@ export const commands: Commands = {
     run({ store, administration, registry, organization }, { search = '', group, sort, limit }) {
       if (group !== undefined) {
         const known = store.environment.read(() => groupsOf(store, organization).all.map(({ name }) => name))
-        if (!known.includes(group)) {
-          const others = known.length === 0 ? 'There are no groups' : `Groups: ${listText(known)}`
-          throw new Fault('NOT_FOUND', `no group ${JSON.stringify(group)}. ${others}`)
-        }
+        if (!known.includes(group)) throw unknownGroup(group, known)
       }
       const { platforms: catalog } = registry.catalogOf(organization.id)
       const { clients, total, others, isMade } = administration.clients.list(organization, catalog, {

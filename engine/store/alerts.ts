@@ -56,7 +56,7 @@ export interface Alert {
   readonly title: string
   readonly subject: AlertSubject
   readonly details: AlertDetails
-  /** Names of the groups that it is about; absent if there are none. */
+  /** Names of groups that it is about, at most NAMED_GROUPS_MAX; absent if there are none. */
   readonly groups?: readonly string[]
   /**
    * People whose use it is about, as they are stored; absent if there are none. Messages get them

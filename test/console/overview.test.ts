@@ -252,10 +252,9 @@ t.test('pages show the use of a range of days, which their links keep', async (t
     ['from=2026-11-14&to=2026-11-20', week],
     ['from=2026-11-14', week],
     ['from=2026-11-05&to=2026-11-12', past],
-    ['from=2026-11-05&to=2026-11-12&days=30', all],
-    ['from=2026-11-05&to=2026-11-12&days=7', week],
-    ['from=2026-11-05&to=2026-11-12&days=7&was=', week],
-    ['from=2026-11-05&to=2026-11-12&days=7&was=7', past],
+    ['from=2026-11-05&to=2026-11-12&instead=30', all],
+    ['from=2026-11-05&to=2026-11-12&instead=7', week],
+    ['days=7&from=2026-11-05&to=2026-11-12', past],
     [
       'to=2026-11-12',
       {
