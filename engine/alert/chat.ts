@@ -26,12 +26,15 @@ export function slackBody(message: AlertMessage): string {
 }
 
 /**
- * Slack's control characters as entities. The zero-width space keeps `*`, `_`, `~` and backquotes
- * from formatting names that others chose.
+ * Slack's control characters as entities. Names that others chose neither format nor mention nor
+ * link: the zero-width space separates `*`, `_`, `~`, backquotes, and Mattermost's `@` and `](`.
  */
 function slackText(text: string): string {
   const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
-  return text.replace(/[&<>]/g, (character) => entities[character] ?? '').replace(/[*_~`]/g, '\u200b$&')
+  return text
+    .replace(/[&<>]/g, (character) => entities[character] ?? '')
+    .replace(/[*_~`]/g, '\u200b$&')
+    .replace(/(?<![\w.])@|\](?=\()/g, '$&\u200b')
 }
 
 /** The body for a workflow of Microsoft Teams: an Adaptive Card. */

@@ -118,14 +118,15 @@ t.test('chats get text in which names are neither markup nor mentions', async (t
   const site = alertSite(t)
   site.addChannel({ kind: 'slack', url: `${receiver.url}/slack` })
   site.addChannel({ kind: 'teams', url: `${receiver.url}/teams` })
-  const label = '<!channel> *bold* [link](https://evil.example)'
+  const label = '<!channel> @all *bold* [link](https://evil.example) ada@acme.example'
   site.administration.apiKeys.create(site.organization, label, ['scores:read'], site.clock.nowMs() + 86_400_000)
   site.evaluate()
   await site.deliver()
   const bodies = Object.fromEntries(receiver.received.map(({ path, body }) => [path, body]))
   const slack = bodies['/alerts/slack'] ?? ''
   t.match(slack, /&lt;!channel&gt;/)
-  t.notMatch(slack, /<!channel>|[^\u200b]\*bold/)
+  t.notMatch(slack, /<!channel>|@all|[^\u200b]\*bold|\]\(/)
+  t.match(slack, 'ada@acme.example')
   const teams = JSON.parse(bodies['/alerts/teams'] ?? '{}') as {
     attachments?: { content: { body: { text: string }[] } }[]
   }
