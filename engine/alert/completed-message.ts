@@ -29,16 +29,18 @@ function peopleOf(store: Store, organizationId: string): (alert: AlertJson) => P
   }
 }
 
-/** The page of the console about the subject of an alert. */
+/** The page of the console about the subject of an alert, and about its day if it has one. */
 export function pathOf({ subject: { kind, id, name }, details }: Pick<AlertJson, 'subject' | 'details'>): string {
+  const day = String(details['day'] ?? '')
+  const range = day === '' ? '' : `from=${day}&to=${day}`
   switch (kind) {
     case 'platform':
     case 'approval':
-      return `/platforms/${encodeURIComponent(name)}`
+      return `/platforms/${encodeURIComponent(name)}${range && `?${range}`}`
     case 'group':
-      return `/clients?${new URLSearchParams({ group: id, sort: '-sent' })}`
+      return `/clients?${new URLSearchParams({ group: id, sort: '-sent' })}${range && `&${range}`}`
     case 'organization':
-      return '/clients?sort=-sent'
+      return `/clients?sort=-sent${range && `&${range}`}`
     case 'source':
       return '/sources'
     case 'sensor':

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import t from 'tap'
+import { pathOf } from '../../../engine/alert/completed-message.ts'
 import type { AlertChannel } from '../../../engine/store/alert-channels.ts'
 import { type AlertSite, alertSite, overdueRecommendations, webhookReceiver } from '../../support/alerts.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
@@ -48,6 +49,17 @@ t.test('a chat gets what is known about an only alert, and a link to the console
     url: 'https://posture.example/platforms/Claude',
   }
   t.match(JSON.parse(bodies['/alerts/teams'] ?? '{}'), { attachments: [{ content: { actions: [action] } }] })
+})
+
+t.test('an alert about a day links to the use of that day', async (t) => {
+  const details = { day: '2026-11-19' }
+  for (const [kind, path] of [
+    ['platform', '/platforms/A%2FB?from=2026-11-19&to=2026-11-19'],
+    ['group', '/clients?group=7&sort=-sent&from=2026-11-19&to=2026-11-19'],
+    ['organization', '/clients?sort=-sent&from=2026-11-19&to=2026-11-19'],
+  ] as const) {
+    t.equal(pathOf({ subject: { kind, id: '7', name: 'A/B' }, details }), path)
+  }
 })
 
 t.test('mail over implicit TLS; a wrong password is retried and never shown', async (t) => {
