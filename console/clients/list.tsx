@@ -8,7 +8,7 @@ import {
 import { namesOf } from '../../engine/admin/client-use.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { CLIENT_SUMMARIES_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
-import { groupsOf } from '../../engine/scan/group-use.ts'
+import { groupNamesOf } from '../../engine/scan/group-use.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import { isUsed } from '../../registry/contact.ts'
@@ -34,9 +34,10 @@ export interface ClientListRow extends ListedClient {
 }
 
 export interface ClientsView extends Omit<ClientList, 'clients'> {
-  /** All that match, in the order of the store. */
+  /** All that match, sorted. */
   readonly all: readonly ListedClient[]
   readonly rows: Paged<ClientListRow>
+  readonly columns: readonly Column<ListedClient | ClientListRow>[]
   readonly sorting: Sorting
   readonly filters: ClientFilters
   readonly mode: ClientMode
@@ -82,18 +83,19 @@ export function clientsView(visit: Visit): ClientsView {
     group: filters.group === '' ? undefined : filters.group,
   }
   const { platforms } = site.registry.catalogOf(organization.id)
-  const { clients: all, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
+  const { clients, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
   const columns = columnsOfRange(clientListColumns(nowMs), filters.range, nowMs)
   const sorting = sortingOf(columns, query, MOST_MATCHES)
-  const page = paged(sorted(all, columns, sorting), query)
+  const all = sorted(clients, columns, sorting)
+  const page = paged(all, query)
   const used = listedDiscovery(site.store, organization).platforms.filter(({ use }) => isUsed(use))
   return {
-    ...{ ...rest, all, sorting, filters, query },
+    ...{ ...rest, all, columns, sorting, filters, query },
     rows: { ...page, rows: withNames(visit, page.rows) },
     mode: clientModeOf(organization),
     windowDays: organization.evidenceWindowDays,
     platformNames: used.map(({ name }) => name).sort(),
-    groupNames: groupsOf(site.store, organization).all.map(({ name }) => name),
+    groupNames: groupNamesOf(site.store, organization),
   }
 }
 
@@ -118,7 +120,7 @@ export function withNames({ site, organization }: Visit, clients: readonly Liste
   })
 }
 
-export function clientListColumns(nowMs: number): readonly Column<ListedClient | ClientListRow>[] {
+function clientListColumns(nowMs: number): readonly Column<ListedClient | ClientListRow>[] {
   const text = (id: string, name: string, of: (row: ClientListRow) => string) =>
     csvOnly(textColumn<ListedClient | ClientListRow>(id, name, (row) => ('name' in row ? of(row) : '')))
   return [
@@ -181,7 +183,7 @@ export interface ClientsProps extends ClientsView {
 
 /** The list of clients. */
 export function Clients(props: ClientsProps) {
-  const { rows, sorting, query, nowMs, windowDays, mode, isMade, total } = props
+  const { rows, columns, sorting, query, nowMs, windowDays, mode, isMade, total } = props
   const { platform, range } = props.filters
   const isEmpty = !isMade || (total === 0 && platform === undefined && range === undefined)
   return (
@@ -203,14 +205,7 @@ export function Clients(props: ClientsProps) {
             <NothingFound {...props} />
           ) : (
             <div class="card">
-              <Table
-                id="clients"
-                label="Clients"
-                columns={columnsOfRange(clientListColumns(nowMs), range, nowMs)}
-                rows={rows.rows}
-                sorting={sorting}
-                query={query}
-              />
+              <Table id="clients" label="Clients" columns={columns} rows={rows.rows} sorting={sorting} query={query} />
             </div>
           )}
           <NumberedPages of={rows} query={query} />

@@ -6,7 +6,6 @@ import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { clientModeOf } from '../../engine/store/organizations.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
 import { paged } from '../design/paged.ts'
-import { sorted } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { auditedPage, form, page, type Route } from '../http/router.ts'
@@ -15,15 +14,7 @@ import { csvFile, csvTable } from '../routes/csv.ts'
 import { refusedForm } from '../routes/refused-form.ts'
 import { Client, clientView, knownClient, PERSON_COLUMNS, useOfClientColumns } from './client.tsx'
 import { GROUP_ROUTES } from './groups.tsx'
-import {
-  CLIENTS_PATH,
-  Clients,
-  clientFilters,
-  clientListColumns,
-  clientsView,
-  columnsOfRange,
-  withNames,
-} from './list.tsx'
+import { CLIENTS_PATH, Clients, clientFilters, clientsView, withNames } from './list.tsx'
 import {
   CLIENT_NAMES_PATH,
   ClientNames,
@@ -64,9 +55,8 @@ export const CLIENT_ROUTES: readonly Route[] = [
     return visit.page('Clients', CLIENTS_PATH, content)
   }),
   auditedPage(`${CLIENTS_PATH}.csv`, listReading, (visit) => {
-    const { all, sorting, filters } = clientsView(visit)
-    const columns = columnsOfRange(clientListColumns(visit.nowMs), filters.range, visit.nowMs)
-    return csvTable('clients', columns, withNames(visit, sorted(all, columns, sorting)))
+    const { all, columns } = clientsView(visit)
+    return csvTable('clients', columns, withNames(visit, all))
   }),
   auditedPage('/clients/:client', clientOf, (visit, { client }) => clientPage(visit, client, EMPTY_FORM, 200)),
   auditedPage('/clients/:client/platforms.csv', clientOf, (visit, { client }) => {

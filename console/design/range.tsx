@@ -26,7 +26,10 @@ export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: numbe
   const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
   const hasDates = from !== undefined || to !== undefined
   const days = query.get('instead') || (hasDates ? '' : query.get('days')) || ''
-  if (days !== '') return days === String(windowDays) ? undefined : offered(windowDays, nowMs).get(days)
+  if (days !== '') {
+    const offered = rangesOf(windowDays).find((each) => String(each) === days)
+    return offered === undefined || offered === windowDays ? undefined : lastDaysRange(offered, nowMs)
+  }
   if (!hasDates) return undefined
   const window = lastDaysOf(windowDays, nowMs)
   const firstDay = Math.max(from ?? 0, window.firstDay)
@@ -34,12 +37,6 @@ export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: numbe
   if (firstDay > lastDay) return undefined
   const [first, last] = [dayText(firstDay), dayText(lastDay)]
   return { firstDay, lastDay, days: undefined, query: { from: first, to: last }, text: `from ${first} to ${last}` }
-}
-
-/** The last days, up to all of the window, by their parameter. */
-function offered(windowDays: number, nowMs: number): ReadonlyMap<string, ChosenRange> {
-  const days = OFFERED_DAYS.filter((each) => each <= windowDays)
-  return new Map(days.map((each) => [String(each), lastDaysRange(each, nowMs)]))
 }
 
 export function lastDaysRange(days: number, nowMs: number): ChosenRange {

@@ -1,7 +1,7 @@
 import { checkedChannel, type GivenChannel, targetFault } from '../../engine/admin/alert-settings.ts'
 import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
-import { groupsOf } from '../../engine/scan/group-use.ts'
+import { groupNamesOf } from '../../engine/scan/group-use.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
 import { ALERT_RULES, ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
 import { isConfirmed } from '../confirmation.ts'
@@ -135,7 +135,7 @@ function channelsPage(visit: Visit, shown: Shown, status = 200): Answer {
 
 function newPage(visit: Visit, kind: AlertChannelKind, state: FormState, status: number): Answer {
   const { store } = visit.site
-  const groups = store.environment.read(() => groupsOf(store, visit.organization).all.map(({ name }) => name))
+  const groups = store.environment.read(() => groupNamesOf(store, visit.organization))
   const content = NewAlertChannel({ kind, form: state, isOpen: isConfirmed(visit), groups })
   return visit.page('Add channel', ALERTS_PATH, content, { status })
 }

@@ -4,7 +4,7 @@ import { RULES } from '../alert/rules.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import { ALERT_CHANNELS_MAX, ALERT_CHANNELS_TOTAL_MAX } from '../limits.ts'
-import { groupsOf } from '../scan/group-use.ts'
+import { groupNamesOf } from '../scan/group-use.ts'
 import type { AlertChannel, DeadLetter } from '../store/alert-channels.ts'
 import type { AlertRule, AlertRuleSettings } from '../store/alerts.ts'
 import { newUuid } from '../store/keys.ts'
@@ -55,7 +55,7 @@ export class AlertChanges extends Changes {
       if ([...store.alertChannels.all()].length >= ALERT_CHANNELS_TOTAL_MAX) {
         throw new Fault('CONFLICT', `the service has at most ${ALERT_CHANNELS_TOTAL_MAX} alert channels`)
       }
-      const known = groupsOf(store, organization).all.map(({ name }) => name)
+      const known = groupNamesOf(store, organization)
       const isKnown = (group: string): boolean => known.some((name) => name.toLowerCase() === group.toLowerCase())
       const unknown = given.groups?.find((group) => !isKnown(group))
       if (unknown !== undefined) throw unknownGroup(unknown, known)

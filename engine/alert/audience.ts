@@ -1,6 +1,5 @@
-import { dayOf } from '../kernel/process/clock.ts'
+import { type DayRange, lastDaysOf } from '../scan/day-range.ts'
 import { type GroupOf, namableGroupsOf } from '../scan/group-use.ts'
-import { firstDayOfWindow } from '../scan/prepare.ts'
 import { ClientSum, type ClientUse } from '../store/client-sum.ts'
 import { mayNamePeople, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
@@ -13,8 +12,7 @@ import { type Condition, type ConditionUse, NAMED_PEOPLE_MAX, personText } from 
 export class Audience {
   readonly #store: Store
   readonly #organization: Organization
-  readonly #firstDay: number
-  readonly #lastDay: number
+  readonly #window: DayRange
   readonly #isErasing: boolean
   #groupOf: GroupOf | undefined
   /** The groups that used each platform in the evidence window. */
@@ -23,9 +21,7 @@ export class Audience {
   constructor(store: Store, organization: Organization, nowMs: number) {
     this.#store = store
     this.#organization = organization
-    this.#firstDay = firstDayOfWindow(organization, nowMs)
-    // The clock of a sender may be ahead.
-    this.#lastDay = dayOf(nowMs) + 1
+    this.#window = lastDaysOf(organization.evidenceWindowDays, nowMs)
     this.#isErasing = store.clientErasures.isErasing(organization.id)
   }
 
@@ -59,7 +55,7 @@ export class Audience {
       const group = groupOf(summary)
       if (group === undefined) continue
       for (const [at, platformId] of summary.platformIds.split(' ').entries()) {
-        if ((summary.platformDays[at] ?? 0) < this.#firstDay) continue
+        if ((summary.platformDays[at] ?? 0) < this.#window.firstDay) continue
         const ofPlatform = groups.get(platformId) ?? new Set<string>()
         groups.set(platformId, ofPlatform.add(group))
       }
@@ -76,7 +72,8 @@ export class Audience {
 
   #clientsOf({ platformId, day, isMeant = () => true }: ConditionUse): ClientUse[] {
     const sum = new ClientSum()
-    for (let at = day ?? this.#firstDay; at <= (day ?? this.#lastDay); at++) {
+    const { firstDay, lastDay } = this.#window
+    for (let at = day ?? firstDay; at <= (day ?? lastDay); at++) {
       const bytes = this.#store.clientDays.get(this.#organization.id, at, platformId)
       // Of early records it is not known who used the platform.
       if (bytes !== undefined) sum.add({ day: at, platformId, bytes }, (each) => each.used > 0 && isMeant(each))

@@ -13,7 +13,7 @@ import {
   CLIENT_NAMES_MAX,
   PERSON_ROWS_MAX,
 } from '../limits.ts'
-import { type GroupUse, groupsOf, groupUse } from '../scan/group-use.ts'
+import { type GroupUse, groupNamesOf, groupUse } from '../scan/group-use.ts'
 import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
 import { clientRow } from './platform.ts'
 
@@ -114,7 +114,7 @@ export const commands: Commands = {
     },
     run({ store, administration, registry, organization }, { search = '', group, sort, limit }) {
       if (group !== undefined) {
-        const known = store.environment.read(() => groupsOf(store, organization).all.map(({ name }) => name))
+        const known = store.environment.read(() => groupNamesOf(store, organization))
         if (!known.includes(group)) throw unknownGroup(group, known)
       }
       const { platforms: catalog } = registry.catalogOf(organization.id)

@@ -36,12 +36,14 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
     .ofOrganization(id)
     .map(({ name, members, people = members.length }) => ({ name, members, people }))
     .filter(({ people }) => !isPseudonymous || people >= GROUP_PEOPLE_MIN)
-  const ofMember = new Map(groups.flatMap(({ name, members }) => members.map((member) => [member, name] as const)))
+  let ofMember: ReadonlyMap<string, string> | undefined
   const networkOf = clientNames.networkNames(id)
   const networks = isPseudonymous ? [] : clientNames.networks(id).map(({ name }) => name)
   const known = new Set(groups.map(({ name }) => name))
   return {
     groupOf: ({ client, isUser, addresses }) => {
+      // Many lists need only the names.
+      ofMember ??= new Map(groups.flatMap(({ name, members }) => members.map((member) => [member, name] as const)))
       const last = isUser ? addresses.at(-1) : client
       return ofMember.get(client) ?? (last === undefined ? undefined : (ofMember.get(last) ?? networkOf(last)))
     },
@@ -53,6 +55,11 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
         .map((name) => ({ name, members: 0, isNetwork: true })),
     ],
   }
+}
+
+/** The names of all groups that may be shown. Call it inside Environment.read. */
+export function groupNamesOf(store: Store, organization: Organization): string[] {
+  return groupsOf(store, organization).all.map(({ name }) => name)
 }
 
 /**

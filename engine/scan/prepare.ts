@@ -24,6 +24,7 @@ import { accessFound, programmaticClients } from './access.ts'
 import { SummaryUpdate } from './client-summaries.ts'
 import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
+import { lastDaysOf } from './day-range.ts'
 import type { EventAggregator } from './event-aggregator.ts'
 import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson, TOP_CLIENTS_MAX } from './publish.ts'
@@ -80,7 +81,7 @@ export interface PreparedScan {
 
 /** The oldest day (UTC) in the evidence window. */
 export function firstDayOfWindow(organization: Organization, nowMs: number): number {
-  return Math.max(0, dayOf(nowMs) - organization.evidenceWindowDays + 1)
+  return lastDaysOf(organization.evidenceWindowDays, nowMs).firstDay
 }
 
 /** Another release may compute or write a finding differently. */

@@ -94,23 +94,32 @@ class Source {
 
 /** A line after up to four changes, one of which may be a part of another line. */
 function mutated(random: Random): Buffer {
-  let bytes = random.of(ORIGINALS)
+  let bytes: Buffer = random.of(ORIGINALS)
   for (let changes = random.below(5); changes > 0; changes--) {
     const at = random.below(bytes.length + 1)
-    const kind = random.below(5)
-    const removed = kind === 0 ? 1 + random.below(12) : kind === 1 ? 1 : 0
-    const other = random.of(ORIGINALS)
-    const from = random.below(other.length)
-    const added =
-      kind === 1
-        ? Buffer.of(random.below(256))
-        : kind === 2
-          ? other.subarray(from, from + random.below(80))
-          : kind === 3
-            ? random.of(ODD_TEXTS)
-            : Buffer.alloc(0)
-    bytes =
-      kind === 4 ? bytes.subarray(0, at) : Buffer.concat([bytes.subarray(0, at), added, bytes.subarray(at + removed)])
+    switch (random.below(5)) {
+      case 0:
+        bytes = replaced(bytes, at, 1 + random.below(12))
+        break
+      case 1:
+        bytes = replaced(bytes, at, 1, Buffer.of(random.below(256)))
+        break
+      case 2: {
+        const other = random.of(ORIGINALS)
+        const from = random.below(other.length)
+        bytes = replaced(bytes, at, 0, other.subarray(from, from + random.below(80)))
+        break
+      }
+      case 3:
+        bytes = replaced(bytes, at, 0, random.of(ODD_TEXTS))
+        break
+      default:
+        bytes = bytes.subarray(0, at)
+    }
   }
   return bytes.subarray(0, LINE_BYTES_MAX)
+}
+
+function replaced(bytes: Buffer, at: number, length: number, by: Uint8Array = new Uint8Array(0)): Buffer {
+  return Buffer.concat([bytes.subarray(0, at), by, bytes.subarray(at + length)])
 }
