@@ -29,7 +29,7 @@ const FIELDS = new FieldBlock([
   'nosniff',
 ])
 
-export interface BlockListParts {
+interface BlockListParts {
   readonly store: Store
   readonly registry: RegistryInForce
   readonly clock: Clock

@@ -1,7 +1,13 @@
 import { type Deferred, deferred } from '../engine/kernel/process/deferred.ts'
 import { Fault, type PlainFault } from '../engine/kernel/process/error-codes.ts'
-import type { AccountCommandName, AccountParameters, AccountResult } from './account-commands.ts'
-import type { CommandName, CommandParameters, CommandResult } from './commands.ts'
+import type {
+  AccountCommandName,
+  AccountParameters,
+  AccountResult,
+  CommandName,
+  CommandParameters,
+  CommandResult,
+} from './commands.ts'
 
 /** A change that the console's thread sends to the writing thread. */
 export type ChangeRequest =

@@ -11,7 +11,7 @@ import { OverloadError } from './changes.ts'
 /** Test messages at once, over all organizations. Beyond it, a test fails with 503. */
 const TESTS_MAX = 8
 
-export interface ChannelTest {
+interface ChannelTest {
   /** The name of the channel. */
   readonly channel: string
   readonly sent: SendOutcome

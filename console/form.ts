@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { Fault, type FaultCode } from '../engine/kernel/process/error-codes.ts'
 
 /** Maximum bytes of a posted form. Larger forms are rejected. */
 export const FORM_BYTES_MAX = 64 * 1024
@@ -90,4 +91,21 @@ export function readForm<S extends z.ZodType>(
   const errors: Record<string, string> = {}
   for (const { path, message } of parsed.error.issues) errors[String(path[0] ?? '')] ??= message
   return { state: { values: fields, errors } }
+}
+
+/** Status by fault, for faults that invalid values of a form cause. */
+const STATUS: Readonly<Partial<Record<FaultCode, number>>> = { USAGE: 400, CONFLICT: 409 }
+
+/**
+ * Returns the form with the error of a use case, so that the user types nothing twice.
+ *
+ * @throws any other error unchanged.
+ */
+export function refusedForm(
+  error: unknown,
+  values: FormFields,
+): { readonly state: FormState; readonly status: number } {
+  const status = error instanceof Fault ? STATUS[error.code] : undefined
+  if (!(error instanceof Fault) || status === undefined) throw error
+  return { state: { values, errors: { '': error.message } }, status }
 }

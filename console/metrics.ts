@@ -2,31 +2,24 @@ import { type AnswerTotals, answerTotals, makeAnswerCounters } from '../engine/h
 import type { LabeledValue, MetricRow } from '../engine/kernel/process/metrics.ts'
 
 /** The result of a password check, at sign-in and before a sensitive change. */
-export const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const
+const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const
 export type CheckResult = (typeof CHECK_RESULTS)[number]
 
 /**
  * The result of an uploaded file: `refused` is the file's fault, `busy` asks to try again later.
  */
-export const TRIED_FILE_RESULTS = ['read', 'refused', 'busy', 'failed'] as const
-export type TriedFileResult = (typeof TRIED_FILE_RESULTS)[number]
+const TRIED_FILE_RESULTS = ['read', 'refused', 'busy', 'failed'] as const
+type TriedFileResult = (typeof TRIED_FILE_RESULTS)[number]
 
 /**
  * The result of a request to an identity provider: `refused` is a host to which the service may not
  * connect.
  */
-export const PROVIDER_REQUEST_RESULTS = [
-  'answered',
-  'server_error',
-  'refused',
-  'overloaded',
-  'timed_out',
-  'failed',
-] as const
+const PROVIDER_REQUEST_RESULTS = ['answered', 'server_error', 'refused', 'overloaded', 'timed_out', 'failed'] as const
 export type ProviderRequestResult = (typeof PROVIDER_REQUEST_RESULTS)[number]
 
 /** The result of a request for a block list. */
-export const BLOCK_LIST_RESULTS = ['sent', 'not_modified', 'unauthorized', 'not_found', 'rate_limited'] as const
+const BLOCK_LIST_RESULTS = ['sent', 'not_modified', 'unauthorized', 'not_found', 'rate_limited'] as const
 export type BlockListResult = (typeof BLOCK_LIST_RESULTS)[number]
 
 /** Columns: pages, seconds for them, then results of checks, tried files, providers, lists. */

@@ -11,16 +11,15 @@ import { confirmed, PASSWORD_FIELD } from './confirmation.ts'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
 import { type Answer, redirect, sendAnswer, sendAsset } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
+import { errorAnswer, type Refusal, refreshAnswer } from './http/error.tsx'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault, originOf } from './http/security.ts'
 import { Guest, type RequestFacts, Visit } from './http/visit.ts'
-import { errorAnswer, type Refusal } from './pages/error.tsx'
-import { refreshAnswer } from './pages/refresh.tsx'
 import { SessionReader } from './sign-in/session-reader.ts'
 import type { Site } from './site.ts'
 import type { Upload } from './try-file/upload.ts'
 
-export interface ConsoleParts {
+interface ConsoleParts {
   readonly site: Site
   readonly routes: readonly Route[]
   readonly assets: ReadonlyMap<string, Asset>

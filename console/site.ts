@@ -45,7 +45,7 @@ export interface Site {
   readonly allowOutbound: (networks: readonly Network[]) => void
 }
 
-export interface SiteOptions {
+interface SiteOptions {
   /** The public origin (--console-origin); '' if the Host field has it. */
   readonly origin: string
   /** The file with the key of encrypted client secrets. */

@@ -9,9 +9,8 @@ import { confirmChanges } from '../engine/store/confirm-changes.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
-import { ACCOUNT_COMMANDS, runAccountCommand } from './account-commands.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
-import { COMMANDS, type CommandContext } from './commands.ts'
+import { ACCOUNT_COMMANDS, COMMANDS, type CommandContext, runAccountCommand } from './commands.ts'
 
 const COMMAND_NAMES = [...Object.keys(COMMANDS), ...Object.keys(ACCOUNT_COMMANDS)]
 const RESULTS = ['changed', 'refused', 'failed'] as const

@@ -11,25 +11,24 @@ import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { type DayBar, Key, Timeline } from '../design/chart.tsx'
 import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx'
-import { countColumn, textColumn } from '../design/columns.tsx'
-import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
-import { Card, countOf, lastDays, Notice, PageHead, Secret, Tag, Time, volumeText } from '../design/parts.tsx'
-import { type Column, Table } from '../design/table.tsx'
+import { CsvLink } from '../design/list.tsx'
+import { Card, countOf, lastDays, Notice, PageHead, SecretText, Tag, Time, volumeText } from '../design/parts.tsx'
+import { type Column, countColumn, Table, textColumn } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { Visit } from '../http/visit.ts'
 import { groupPath } from './groups.tsx'
 
 /** The use of one platform by the client. */
-export interface UseRow extends ClientUse {
+interface UseRow extends ClientUse {
   readonly platform: string
   readonly state: DecisionState
   /** The platform is in the registry, so it has a page. */
   readonly isRegistered: boolean
 }
 
-export interface ClientView {
+interface ClientView {
   /** An address, a pseudonym or a user name, as it is stored. */
   readonly client: string
   readonly isPseudonym: boolean
@@ -112,7 +111,7 @@ function daysOf(
   return bars
 }
 
-export interface ClientProps {
+interface ClientProps {
   readonly view: ClientView
   readonly form: FormState
   readonly nowMs: number
@@ -162,7 +161,7 @@ export function Client(props: ClientProps) {
       </div>
       {revealed !== undefined && (
         <Notice title={`This ${revealed.kind} is`}>
-          <Secret id="revealed" value={revealed.text} />
+          <SecretText id="revealed" value={revealed.text} />
           <p class="small">The audit log has who revealed it, and when.</p>
         </Notice>
       )}

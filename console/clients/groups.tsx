@@ -4,24 +4,28 @@ import { CLIENT_GROUP_MEMBERS_MAX, GROUP_PEOPLE_MIN } from '../../engine/limits.
 import { type GroupUse, groupUse } from '../../engine/scan/group-use.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import { bytesColumn } from '../design/client-columns.tsx'
-import { countColumn, csvOnly, textColumn } from '../design/columns.tsx'
-import { CsvLink } from '../design/csv-link.tsx'
-import { Filters } from '../design/filters.tsx'
 import { FileContent, FormError } from '../design/form.tsx'
-import { type Paged, paged } from '../design/paged.ts'
-import { NumberedPages } from '../design/pages-links.tsx'
+import { CsvLink, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { Card, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
 import { type ChosenRange, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
-import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
-import { EMPTY_FORM, type FormState } from '../form.ts'
+import {
+  type Column,
+  countColumn,
+  csvOnly,
+  type Sorting,
+  sorted,
+  sortingOf,
+  Table,
+  textColumn,
+} from '../design/table.tsx'
+import { EMPTY_FORM, type FormState, refusedForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
+import { csvTable } from '../http/csv.ts'
 import { auditedPage, form, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { csvTable } from '../routes/csv.ts'
-import { refusedForm } from '../routes/refused-form.ts'
 import { columnsOfRange } from './list.tsx'
 
-export const CLIENT_GROUPS_PATH = '/client-groups'
+const CLIENT_GROUPS_PATH = '/client-groups'
 /** posture-admin client groups import reads larger files. */
 const GROUPS_BYTES_MAX = 512 * 1024
 /** In a form, one byte takes up to three. */

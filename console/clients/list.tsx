@@ -14,26 +14,32 @@ import { type ClientMode, clientModeOf } from '../../engine/store/organizations.
 import { isUsed } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { bytesColumn, ClientLink } from '../design/client-columns.tsx'
-import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
-import { CsvLink } from '../design/csv-link.tsx'
-import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { html } from '../design/html.ts'
-import { type Paged, paged } from '../design/paged.ts'
-import { NumberedPages } from '../design/pages-links.tsx'
+import { CsvLink, FilterSearch, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type ChosenRange, isPast, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
-import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
+import {
+  type Column,
+  countColumn,
+  csvOnly,
+  type Sorting,
+  sorted,
+  sortingOf,
+  Table,
+  textColumn,
+  timeColumn,
+} from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
 export const CLIENTS_PATH = '/clients'
 
 /** A client of the list, with the names of its address; '' if it has none. */
-export interface ClientListRow extends ListedClient {
+interface ClientListRow extends ListedClient {
   readonly name: string
   readonly network: string
 }
 
-export interface ClientsView extends Omit<ClientList, 'clients'> {
+interface ClientsView extends Omit<ClientList, 'clients'> {
   /** All that match, sorted. */
   readonly all: readonly ListedClient[]
   readonly rows: Paged<ClientListRow>
@@ -175,7 +181,7 @@ function addressesText(addresses: readonly string[]): string {
   return addresses.length > 1 ? `${last} and ${addresses.length - 1} more` : last
 }
 
-export interface ClientsProps extends ClientsView {
+interface ClientsProps extends ClientsView {
   readonly nowMs: number
   /** The member may change what is kept of clients. */
   readonly maySet: boolean

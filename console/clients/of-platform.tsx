@@ -7,23 +7,19 @@ import { type ClientMode, clientModeOf } from '../../engine/store/organizations.
 import type { Platform } from '../../registry/platform.ts'
 import { type DayBar, Key, Timeline } from '../design/chart.tsx'
 import { ClientLink, clientText, platformClientsPath, useColumns } from '../design/client-columns.tsx'
-import { textColumn } from '../design/columns.tsx'
-import { CsvLink } from '../design/csv-link.tsx'
-import { FilterSearch, Filters } from '../design/filters.tsx'
-import { type Paged, paged } from '../design/paged.ts'
-import { NumberedPages } from '../design/pages-links.tsx'
+import { CsvLink, FilterSearch, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { Card, countOf, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
 import { type ChosenRange, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
-import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
+import { type Column, type Sorting, sorted, sortingOf, Table, textColumn } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
 /** A client of a platform, with the names of its address; '' if it has none. */
-export interface ClientRow extends ClientUse {
+interface ClientRow extends ClientUse {
   readonly name: string
   readonly network: string
 }
 
-export interface PlatformClientsView {
+interface PlatformClientsView {
   readonly platform: string
   readonly mode: ClientMode
   readonly windowDays: number
@@ -129,7 +125,7 @@ function filtered(rows: readonly ClientRow[], search: string): ClientRow[] {
   })
 }
 
-export interface PlatformClientsProps {
+interface PlatformClientsProps {
   readonly view: PlatformClientsView
   readonly query: URLSearchParams
   readonly nowMs: number

@@ -29,7 +29,7 @@ const DAYS_PER_LABEL = 7
 /** Compact numbers such as `1.2K`, so that any number fits the axis. */
 export const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact' })
 
-export interface TimelineProps {
+interface TimelineProps {
   readonly days: readonly DayBar[]
   readonly label: string
   /** One of the counted things, for the title of each bar. */
@@ -189,7 +189,7 @@ export function Bar({ share, label }: { readonly share: number; readonly label: 
 const TREND_WIDTH = 100
 const TREND_HEIGHT = 24
 
-export interface TrendProps {
+interface TrendProps {
   /** The oldest first. */
   readonly points: readonly { readonly atMs: number; readonly score: number }[]
   readonly label: string

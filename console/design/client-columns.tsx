@@ -1,9 +1,9 @@
 import { isPseudonym, NO_CLIENT } from '../../engine/kernel/event/client.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
-import { countColumn, csvOnly, textColumn, timeColumn } from './columns.tsx'
 import { html } from './html.ts'
 import { bytesText, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
+import { countColumn, csvOnly, textColumn, timeColumn } from './table.tsx'
 
 /** The page with the clients of a platform. */
 export function platformClientsPath(platform: string): string {

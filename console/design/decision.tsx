@@ -55,7 +55,7 @@ export function Undone({ done }: { readonly done: string }) {
   return done === 'undone' ? <Notice title="The decision is undone. The one before counts again" /> : null
 }
 
-export interface TermsFieldsProps {
+interface TermsFieldsProps {
   readonly form: FormState
   readonly nowMs: number
   readonly note?: string

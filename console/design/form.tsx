@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { FormState } from '../form.ts'
 
-export interface FieldProps {
+interface FieldProps {
   readonly name: string
   readonly label: string
   readonly form: FormState
@@ -86,7 +86,7 @@ export function Field(props: FieldProps) {
   )
 }
 
-export interface TextAreaProps {
+interface TextAreaProps {
   readonly name: string
   readonly label: string
   readonly form: FormState
@@ -116,7 +116,7 @@ export function TextArea({ name, label, form, rows, hint, required, mono }: Text
   )
 }
 
-export interface FileContentProps {
+interface FileContentProps {
   readonly form: FormState
   /** Endings of the files, such as `.csv,.txt`. */
   readonly accept: string
@@ -150,7 +150,7 @@ export function FormError({ form }: { readonly form: FormState }) {
   return <FieldError id="form-error" error={form.errors['']} />
 }
 
-export interface ChoiceProps {
+interface ChoiceProps {
   readonly name: string
   readonly label: string
   readonly form: FormState
@@ -168,7 +168,7 @@ export function Select({ name, label, form, options, value = '' }: ChoiceProps) 
   )
 }
 
-export interface OptionsProps {
+interface OptionsProps {
   readonly name: string
   readonly options: ChoiceProps['options']
   readonly chosen: string
@@ -231,5 +231,74 @@ export function SubmitOrCancel({
         Cancel
       </a>
     </div>
+  )
+}
+
+interface TwoStepProps {
+  /** The form is posted to this path. */
+  readonly action: string
+  readonly verb: 'Revoke' | 'Remove' | 'Delete'
+  /** What is revoked or removed, for screen readers. */
+  readonly label: string
+  /** The words after `label` in the second step: `permanently`. */
+  readonly effect?: string
+  /** Hidden fields of the form. */
+  readonly fields?: Readonly<Record<string, string>>
+}
+
+/** A button that reveals a second button, because the change is permanent. */
+export function TwoStep({ action, verb, label, effect = 'permanently', fields = {} }: TwoStepProps) {
+  return (
+    <details class="confirm">
+      <summary aria-label={`${verb} ${label}`}>{verb}</summary>
+      <form method="post" action={action}>
+        {Object.entries(fields).map(([name, value]) => (
+          <input key={name} type="hidden" name={name} value={value} />
+        ))}
+        <button class="danger" type="submit" aria-label={`Confirm: ${verb.toLowerCase()} ${label} ${effect}`}>
+          Confirm
+        </button>
+      </form>
+    </details>
+  )
+}
+
+interface PasskeyFormProps {
+  readonly action: string
+  /** Makes a passkey, or signs with one. */
+  readonly ceremony: 'create' | 'get'
+  /** The name of the field that receives the response of the authenticator. */
+  readonly field: string
+  /** The options of the ceremony, or the address that has them. */
+  readonly options: object | string
+  /** Other fields. */
+  readonly kept: readonly (readonly [string, string])[]
+  readonly class?: string
+  /** The form is of no use without the browser script, which then shows it. */
+  readonly hidden?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A form that the browser script completes with the response of an authenticator. */
+export function PasskeyForm(props: PasskeyFormProps) {
+  const { action, ceremony, field, options, kept, hidden, children } = props
+  const isAddress = typeof options === 'string'
+  return (
+    <form
+      class={props.class ?? 'stack'}
+      method="post"
+      action={action}
+      hidden={hidden}
+      data-passkey={ceremony}
+      data-options={isAddress ? undefined : JSON.stringify(options)}
+      data-options-from={isAddress ? options : undefined}
+    >
+      {kept.map(([name, value], at) => (
+        <input key={at} type="hidden" name={name} value={value} />
+      ))}
+      <input type="hidden" name={field} data-passkey-response="" />
+      {children}
+      <p class="error" role="alert" data-passkey-error="" hidden />
+    </form>
   )
 }

@@ -7,7 +7,7 @@ import { entryOf, NAVIGATION, pagesOf } from './navigation.ts'
 
 export type Theme = 'light' | 'dark' | undefined
 
-export interface DocumentProps {
+interface DocumentProps {
   readonly title: string
   readonly theme: Theme
   readonly class?: string
@@ -44,7 +44,7 @@ export function Document({ title, theme, class: name, refreshTo, reloadSeconds, 
   )
 }
 
-export interface LayoutProps {
+interface LayoutProps {
   readonly title: string
   /** The path of the navigation entry of this page. */
   readonly here: string
@@ -209,7 +209,7 @@ const THEMES = [
 ] as const
 
 /** A button that switches to the next theme: system, light, dark. */
-export function ThemeForm({ theme, path }: { readonly theme: Theme; readonly path: string }) {
+function ThemeForm({ theme, path }: { readonly theme: Theme; readonly path: string }) {
   const at = THEMES.findIndex(([id]) => id === (theme ?? 'system'))
   const [next] = THEMES[(at + 1) % THEMES.length] ?? THEMES[0]
   const name = THEMES[at]?.[1] ?? 'System'
@@ -223,7 +223,7 @@ export function ThemeForm({ theme, path }: { readonly theme: Theme; readonly pat
   )
 }
 
-export interface PlainPageProps {
+interface PlainPageProps {
   readonly title: string
   readonly theme: Theme
   readonly path: string

@@ -1,18 +1,18 @@
 import type { Action } from '../../engine/admin/actions.ts'
 
-export interface NavigationPage {
+interface NavigationPage {
   readonly path: string
   readonly name: string
   /** The entry is visible only to members whose role allows this action. */
   readonly action: Action
 }
 
-export interface NavigationEntry extends NavigationPage {
+interface NavigationEntry extends NavigationPage {
   /** Pages with tabs next to that of the entry, so that the menu stays short. */
   readonly tabs?: readonly NavigationPage[]
 }
 
-export interface NavigationGroup {
+interface NavigationGroup {
   readonly name: string
   readonly entries: readonly NavigationEntry[]
 }

@@ -34,7 +34,7 @@ export function PageHead({
   )
 }
 
-export interface CardProps {
+interface CardProps {
   /** For links to the card. */
   readonly id?: string
   readonly title: string
@@ -118,7 +118,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 }
 
 /** A secret that is shown only once, with a copy button. */
-export function Secret({ id, value }: { id: string; value: string }) {
+export function SecretText({ id, value }: { id: string; value: string }) {
   return (
     <div class="secret">
       <code id={id}>{value}</code>

@@ -1,8 +1,8 @@
 import { dayNumberOf } from '../../engine/admin/scan-diff.ts'
 import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
 import { type DayRange, lastDaysOf } from '../../engine/scan/day-range.ts'
-import { FilterSelect } from './filters.tsx'
 import { FieldFrame } from './form.tsx'
+import { FilterSelect } from './list.tsx'
 import { lastDays } from './parts.tsx'
 
 /** Ranges that pages offer: today (UTC), and the last 7 or 30 days with today. */

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { csvRecord } from '../../engine/kernel/process/csv.ts'
 import { html } from './html.ts'
+import { countText, Time } from './parts.tsx'
 
 /** A column of a table: its cells, its sort order, and its values in a CSV file. */
 export interface Column<Row> {
@@ -21,7 +23,7 @@ export interface Column<Row> {
   readonly heading?: ComponentChildren
 }
 
-export type Direction = 'ascending' | 'descending'
+type Direction = 'ascending' | 'descending'
 
 export interface Sorting {
   readonly by: string
@@ -53,7 +55,7 @@ function compare(a: string | number, b: string | number): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b))
 }
 
-export interface TableProps<Row> {
+interface TableProps<Row> {
   readonly id: string
   /** A description of the table for screen readers. */
   readonly label: string
@@ -148,4 +150,25 @@ export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
   const shown = columns.filter((column) => column.csv !== undefined)
   const records = rows.map((row) => csvRecord(shown.map(({ csv }) => csv?.(row) ?? '')))
   return [csvRecord(shown.map(({ name }) => name)), ...records].join('')
+}
+
+/** A column of text. */
+export function textColumn<Row>(id: string, name: string, text: (row: Row) => string): Column<Row> {
+  return { id, name, cell: text, sort: text, csv: text }
+}
+
+/** A column of whole numbers. */
+export function countColumn<Row>(id: string, name: string, count: (row: Row) => number): Column<Row> {
+  return { id, name, cell: (row) => countText(count(row)), sort: count, csv: count, number: true }
+}
+
+/** A column of times. 0: never, which is empty in a CSV file. */
+export function timeColumn<Row>(id: string, name: string, nowMs: number, time: (row: Row) => number): Column<Row> {
+  const csv = (row: Row): string => (time(row) === 0 ? '' : isoSeconds(time(row)))
+  return { id, name, cell: (row) => Time({ ms: time(row), nowMs }), sort: time, csv }
+}
+
+/** A column that only the CSV file has. */
+export function csvOnly<Row>({ id, name, csv }: Column<Row>): Column<Row> {
+  return { id, name, ...(csv && { csv }) }
 }

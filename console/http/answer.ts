@@ -22,7 +22,7 @@ export interface PageAnswer {
   readonly fields: readonly string[]
 }
 
-export interface RedirectAnswer {
+interface RedirectAnswer {
   readonly kind: 'redirect'
   /** A path of this console, with its query. */
   readonly to: string

@@ -2,7 +2,7 @@
  * Cookies of the console. The prefix `__Host-` binds a cookie to this host, its path `/`, and TLS.
  */
 const PREFIX = '__Host-'
-export type CookieName = 'session' | 'browser' | 'theme' | 'oidc'
+type CookieName = 'session' | 'browser' | 'theme' | 'oidc'
 
 /** The cookies of a request. */
 export class Cookies {
@@ -22,7 +22,7 @@ export class Cookies {
   }
 }
 
-export interface CookieOptions {
+interface CookieOptions {
   /** Lifetime in seconds. Absent: until the browser closes. */
   readonly seconds?: number
   /**

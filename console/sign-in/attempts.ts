@@ -8,7 +8,7 @@ export const WINDOW_MS = 15 * MINUTE_MS
  * Maximum failed attempts per window: for one account from all untrusted browsers together, and
  * from each trusted browser.
  */
-export const ACCOUNT_FAILURES_MAX = 5
+const ACCOUNT_FAILURES_MAX = 5
 /** Maximum failed attempts per window from one IPv4 address or IPv6 /64, for all accounts. */
 export const NETWORK_FAILURES_MAX = 20
 /**
@@ -16,7 +16,7 @@ export const NETWORK_FAILURES_MAX = 20
  * finish. Higher than for passwords: people of one office share an address, and each is at the
  * provider for a while.
  */
-export const NETWORK_PROVIDER_STARTS_MAX = 50
+const NETWORK_PROVIDER_STARTS_MAX = 50
 /**
  * Maximum number of names that no account has, and of networks, with failures. At the limit, the
  * entry with the oldest failure is removed.

@@ -11,7 +11,7 @@ import { isCommonPassword } from './common-passwords.ts'
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 export const PASSWORD_LENGTH_MIN = 12
 /** Maximum bytes. A longer password is rejected, not truncated. */
-export const PASSWORD_BYTES_MAX = 1024
+const PASSWORD_BYTES_MAX = 1024
 /**
  * Maximum number of queued hashes. A hash takes about 30 ms, so the last one waits about a second.
  */

@@ -9,7 +9,7 @@ const FORMS_PER_SESSION_MAX = 5
 const CHARS_MAX = 4 * 1024 * 1024
 
 /** A form that its user sent, and that needs a confirmation first. */
-export interface PendingForm {
+interface PendingForm {
   readonly id: string
   readonly sessionId: string
   readonly action: string

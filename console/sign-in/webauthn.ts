@@ -61,7 +61,7 @@ const registration = z.object({
       .default([]),
   }),
 })
-export type Registration = z.infer<typeof registration>
+type Registration = z.infer<typeof registration>
 
 /** AuthenticationResponseJSON (WebAuthn §5.1), as far as it is used. */
 const assertion = z.object({

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { textColumn } from '../../console/design/columns.tsx'
-import { CSV_ROWS_MAX } from '../../console/design/csv-link.tsx'
-import { csvTable } from '../../console/routes/csv.ts'
+import { CSV_ROWS_MAX } from '../../console/design/list.tsx'
+import { textColumn } from '../../console/design/table.tsx'
+import { csvTable } from '../../console/http/csv.ts'
 
 const COLUMNS = [textColumn('name', 'Name', ({ name }: { name: string }) => name)]
 

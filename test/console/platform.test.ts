@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { riskSum } from '../../console/views/platform.ts'
+import { riskSum } from '../../console/platforms/read-platform.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { confidence, domainStrength } from '../../engine/scan/confidence.ts'
 import { effectiveRisk } from '../../engine/scan/risk.ts'

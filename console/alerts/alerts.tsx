@@ -1,0 +1,277 @@
+import { type AlertDelivery, deliveriesOf } from '../../engine/admin/alert-rows.ts'
+import { pathOf } from '../../engine/alert/completed-message.ts'
+import { wordsOf } from '../../engine/alert/message.ts'
+import {
+  ALERT_RULES,
+  ALERT_SEVERITIES,
+  type Alert,
+  type AlertRule,
+  type AlertSeverity,
+} from '../../engine/store/alerts.ts'
+import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
+import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { type Column, csvOnly, Table, textColumn, timeColumn } from '../design/table.tsx'
+import type { Visit } from '../http/visit.ts'
+
+/** Alerts that the page searches, and that it shows at once. */
+const ALERTS_READ_MAX = 1000
+const ALERTS_PER_PAGE = 50
+
+interface AlertRow {
+  readonly alert: Alert
+  readonly deliveries: readonly AlertDelivery[]
+  /** The page about the subject of the alert, if there is one. */
+  readonly path: string | undefined
+}
+
+interface AlertsView {
+  /** Newest first. */
+  readonly rows: Paged<AlertRow>
+  /** undefined: all rules. */
+  readonly rule: AlertRule | undefined
+  readonly severity: AlertSeverity | undefined
+  readonly hasChannel: boolean
+  /** The organization never had an alert. */
+  readonly isEmpty: boolean
+}
+
+/** The last alerts, filtered by the query's `rule` and `severity`. */
+export function alertsView(visit: Visit): AlertsView {
+  const { query } = visit.request
+  const { alerts, rule, severity, isEmpty } = filtered(visit, ALERTS_READ_MAX)
+  const page = paged(alerts, query, 'page', ALERTS_PER_PAGE)
+  return {
+    rows: { ...page, rows: alertRows(visit, page.rows) },
+    rule,
+    severity,
+    hasChannel: visit.site.store.alertChannels.ofOrganization(visit.organization.id).length > 0,
+    isEmpty,
+  }
+}
+
+/** At most `countMax` alerts with the query's filters, for a file. */
+export function allAlertRows(visit: Visit, countMax: number): AlertRow[] {
+  return alertRows(visit, filtered(visit, countMax).alerts)
+}
+
+function filtered({ site, organization, request: { query } }: Visit, countMax: number) {
+  const rule = ALERT_RULES.find((each) => each === query.get('rule'))
+  const severity = ALERT_SEVERITIES.find((each) => each === query.get('severity'))
+  const read = site.store.alerts.newest(organization.id, countMax)
+  const least = severity === undefined ? 0 : ALERT_SEVERITIES.indexOf(severity)
+  const alerts = read.filter((alert) => {
+    return (rule === undefined || alert.rule === rule) && ALERT_SEVERITIES.indexOf(alert.severity) >= least
+  })
+  return { alerts, rule, severity, isEmpty: read.length === 0 }
+}
+
+function alertRows({ site, organization }: Visit, alerts: readonly Alert[]): AlertRow[] {
+  const { platforms } = site.registry.catalogOf(organization.id)
+  const known = new Set(platforms.map(({ name }) => name))
+  return alerts.map((alert) => {
+    const { kind, name } = alert.subject
+    const isGone = (kind === 'platform' || kind === 'approval') && !known.has(name)
+    return { alert, deliveries: deliveriesOf(site.store, alert), path: isGone ? undefined : pathOf(alert) }
+  })
+}
+
+export const ALERTS_PATH = '/alerts'
+export const RULES_PATH = '/alerts/rules'
+export const CHANNELS_PATH = '/alerts/channels'
+export const DEAD_LETTERS_PATH = '/alerts/dead-letters'
+
+const TABS = [
+  [ALERTS_PATH, 'Alerts'],
+  [RULES_PATH, 'Rules'],
+  [CHANNELS_PATH, 'Channels'],
+  [DEAD_LETTERS_PATH, 'Dead letters'],
+] as const
+
+export function AlertTabs({ here }: { readonly here: string }) {
+  return <Tabs label="Alerts" tabs={TABS} here={here} />
+}
+
+const SEVERITY_TONES: Readonly<Record<AlertSeverity, Tone>> = {
+  informational: 'plain',
+  low: 'plain',
+  medium: 'warn',
+  high: 'bad',
+  critical: 'bad',
+}
+
+export function SeverityTag({ severity }: { readonly severity: AlertSeverity }) {
+  return Tag({ tone: SEVERITY_TONES[severity], children: severity })
+}
+
+const DELIVERY_TONES: Readonly<Record<AlertDelivery['state'], Tone>> = {
+  waiting: 'warn',
+  delivered: 'good',
+  dead: 'bad',
+  retried: 'plain',
+  discarded: 'plain',
+  dropped: 'bad',
+  'channel removed': 'plain',
+  unknown: 'plain',
+}
+
+const DELIVERY_WORDS: Readonly<Record<AlertDelivery['state'], string>> = {
+  waiting: 'waiting',
+  delivered: 'delivered',
+  dead: 'dead letter',
+  retried: 'queued again',
+  discarded: 'deleted',
+  dropped: 'dropped',
+  'channel removed': 'channel removed',
+  unknown: 'no longer known',
+}
+
+export function alertColumns(nowMs: number): readonly Column<AlertRow>[] {
+  return [
+    timeColumn('time', 'Time', nowMs, ({ alert }) => alert.createdAtMs),
+    {
+      ...textColumn('severity', 'Severity', ({ alert }: AlertRow) => alert.severity),
+      cell: ({ alert }) => SeverityTag({ severity: alert.severity }),
+      wide: true,
+    },
+    {
+      id: 'alert',
+      name: 'Alert',
+      cell: ({ alert: { title, rule, details, groups = [] }, path }) => (
+        <>
+          {path === undefined ? (
+            <span class="break">{title}</span>
+          ) : (
+            <a class="break" href={path}>
+              {title}
+            </a>
+          )}
+          <p class="small muted break">
+            {[wordsOf(rule), ...groups].join(' · ')}
+            {details['risk_reason'] !== undefined && <span class="wide-only"> · {details['risk_reason']}</span>}
+          </p>
+        </>
+      ),
+      csv: ({ alert }) => alert.title,
+    },
+    csvOnly(textColumn('rule', 'Rule', ({ alert }) => alert.rule)),
+    {
+      id: 'delivery',
+      name: 'Delivery',
+      cell: ({ deliveries }) =>
+        deliveries.length === 0 ? (
+          <span class="muted">no channel</span>
+        ) : (
+          <ul class="facts">
+            {deliveries.map(({ channel, state }) => (
+              <li key={channel}>
+                {channel} <Tag tone={DELIVERY_TONES[state]}>{DELIVERY_WORDS[state]}</Tag>
+              </li>
+            ))}
+          </ul>
+        ),
+      csv: ({ deliveries }) =>
+        deliveries.map(({ channel, state }) => `${channel}: ${DELIVERY_WORDS[state]}`).join(', '),
+    },
+    csvOnly(textColumn('id', 'Id', ({ alert }) => alert.id)),
+  ]
+}
+
+interface AlertsProps {
+  readonly view: AlertsView
+  readonly query: URLSearchParams
+  readonly nowMs: number
+  readonly mayAdd: boolean
+}
+
+/** The last alerts, with their deliveries. */
+export function Alerts({ view, query, nowMs, mayAdd }: AlertsProps) {
+  const { rows, rule, severity, hasChannel, isEmpty } = view
+  const about = `What happened that somebody should know${isEmpty ? '' : `: the last ${countText(ALERTS_READ_MAX)} at most`}`
+  return (
+    <>
+      <PageHead title="Alerts" about={about}>
+        {!isEmpty && <CsvLink path={ALERTS_PATH} query={query} />}
+      </PageHead>
+      <AlertTabs here={ALERTS_PATH} />
+      {!hasChannel && <NoChannel mayAdd={mayAdd} />}
+      {isEmpty ? (
+        <Empty title="No alert yet">
+          <p class="muted">
+            <a href={RULES_PATH}>Rules</a> raise alerts after each scan, and every 30 seconds for senders and keys.
+          </p>
+        </Empty>
+      ) : (
+        <>
+          <Filters action={ALERTS_PATH}>
+            <FilterSelect
+              name="rule"
+              label="Rule"
+              value={rule ?? ''}
+              options={[['', 'All'], ...ALERT_RULES.map((each) => [each, wordsOf(each)] as const)]}
+            />
+            <FilterSelect
+              name="severity"
+              label="Severity from"
+              value={severity ?? ''}
+              options={[['', 'All'], ...pairs(ALERT_SEVERITIES)]}
+            />
+          </Filters>
+          {rows.total === 0 ? (
+            <Empty title="No alert matches">
+              <p>
+                <a href={ALERTS_PATH}>Show all alerts</a>
+              </p>
+            </Empty>
+          ) : (
+            <div class="card">
+              <Table id="alerts" label="Alerts" columns={alertColumns(nowMs)} rows={rows.rows} />
+            </div>
+          )}
+          <NumberedPages of={rows} query={query} />
+        </>
+      )}
+    </>
+  )
+}
+
+function NoChannel({ mayAdd }: { readonly mayAdd: boolean }) {
+  return (
+    <Empty title="Alerts are sent nowhere yet">
+      <p class="muted">
+        {mayAdd
+          ? 'Add a channel: a webhook, Slack, Teams, mail or a SIEM. Alerts from then on are sent there.'
+          : 'An admin of the organization can add a channel: a webhook, Slack, Teams, mail or a SIEM.'}
+      </p>
+      {mayAdd && (
+        <a class="button first" href={CHANNELS_PATH}>
+          Add a channel
+        </a>
+      )}
+    </Empty>
+  )
+}
+
+function pairs(words: readonly string[]): (readonly [string, string])[] {
+  return words.map((word) => [word, word])
+}
+
+interface TabsProps {
+  /** For screen readers: what the pages are about. */
+  readonly label: string
+  readonly tabs: readonly (readonly [path: string, name: string])[]
+  /** The path of this page. */
+  readonly here: string
+}
+
+/** Links between the pages of one entry in the navigation. */
+function Tabs({ label, tabs, here }: TabsProps) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([path, name]) => (
+        <a key={path} href={path} aria-current={path === here ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
+}

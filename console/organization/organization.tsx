@@ -1,0 +1,214 @@
+import { EVIDENCE_WINDOW_DAYS_MAX } from '../../engine/limits.ts'
+import { CLIENT_MODES, type ClientMode, clientModeOf, type Organization } from '../../engine/store/organizations.ts'
+import { Field, FormError, SubmitOrCancel } from '../design/form.tsx'
+import { Card, lastDays, Notice, PageHead, Time } from '../design/parts.tsx'
+import type { FormState } from '../form.ts'
+
+export const CLIENT_SETTINGS_PATH = '/organization-settings/clients'
+
+const MODE_NAMES: Readonly<Record<ClientMode, readonly [name: string, about: string]>> = {
+  full: ['In full', 'Addresses, and user names where a log has one.'],
+  pseudonym: ['As pseudonyms', 'Encrypted. Owners can reveal one, which the audit log records.'],
+  off: ['Not at all', 'Use is counted without who it was.'],
+}
+
+interface ClientSettingsProps {
+  readonly organization: Organization
+  readonly form: FormState
+  readonly maySet: boolean
+}
+
+/** What the organization keeps of clients. */
+export function ClientSettings(props: ClientSettingsProps) {
+  const { organization, maySet } = props
+  const [name, about] = MODE_NAMES[clientModeOf(organization)]
+  return (
+    <Card id="clients" title="Clients" note="who uses the platforms">
+      {maySet ? (
+        <SettingsForm {...props} />
+      ) : (
+        <>
+          <p>
+            {name} <span class="muted">{about}</span>
+          </p>
+          <p class="small muted">An owner of the organization can change it.</p>
+        </>
+      )}
+    </Card>
+  )
+}
+
+function SettingsForm({ organization, form }: ClientSettingsProps) {
+  const mode = clientModeOf(organization)
+  return (
+    <form class="stack" method="post" action={CLIENT_SETTINGS_PATH}>
+      <FormError form={form} />
+      <fieldset>
+        <legend>What is kept of clients</legend>
+        {CLIENT_MODES.map((each) => (
+          <label class="check" key={each}>
+            <input type="radio" name="mode" value={each} checked={each === mode} />
+            <span>
+              {MODE_NAMES[each][0]} <span class="muted">{MODE_NAMES[each][1]}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>What leaves the service</legend>
+        <label class="check">
+          <input type="checkbox" name="api" value="on" checked={organization.apiClients === true} />
+          Answers of the API name the clients with the most matches
+        </label>
+        <label class="check">
+          <input type="checkbox" name="alerts" value="on" checked={organization.alertPeople === true} />
+          Alerts name the people whose use they are about; as they are kept, so pseudonyms stay pseudonyms
+        </label>
+      </fieldset>
+      <p class="small muted">
+        <a href="/retention">Retention</a> sets for how many days clients are kept.
+      </p>
+      <div>
+        <button class="first" type="submit">
+          Save
+        </button>
+      </div>
+    </form>
+  )
+}
+
+interface EraseClientsProps {
+  readonly mode: ClientMode
+  readonly apiClients: boolean
+  readonly alertPeople: boolean
+}
+
+/** Asks before clients are erased. */
+export function EraseClients({ mode, apiClients, alertPeople }: EraseClientsProps) {
+  return (
+    <>
+      <PageHead title="Erase what is stored of clients?" />
+      <section class="card narrow">
+        <form class="stack body" method="post" action={CLIENT_SETTINGS_PATH}>
+          <p>
+            From now on, clients are kept {MODE_NAMES[mode][0].toLowerCase()}. What is stored of them is erased and
+            cannot be restored: in buffered events, in the evidence and alerts, and the names of addresses. The numbers
+            of clients stay.
+          </p>
+          <p>
+            Backups are not covered: those that exist still contain clients. Delete them, or keep them as long as your
+            rules allow.
+          </p>
+          <input type="hidden" name="mode" value={mode} />
+          {apiClients && <input type="hidden" name="api" value="on" />}
+          {alertPeople && <input type="hidden" name="alerts" value="on" />}
+          <input type="hidden" name="erase" value="yes" />
+          <SubmitOrCancel look="danger" cancel="/organization-settings">
+            Erase and save
+          </SubmitOrCancel>
+        </form>
+      </section>
+    </>
+  )
+}
+
+const PATH = '/organization-settings'
+
+interface OrganizationPageProps {
+  readonly organization: Organization
+  readonly nameForm: FormState
+  readonly settingsForm: FormState
+  readonly clientsForm: FormState
+  readonly mayRename: boolean
+  readonly maySet: boolean
+  /** The member may set what is kept of clients. */
+  readonly maySetClients: boolean
+  readonly nowMs: number
+  readonly done: string
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  renamed: 'The organization is renamed',
+  set: 'The settings are saved. The next scan uses them',
+  clients: 'The setting of clients is saved. The scan that it requested applies it',
+}
+
+/** Name, domain and evidence window of the organization, and what it keeps of clients. */
+export function OrganizationPage(props: OrganizationPageProps) {
+  const { organization, nameForm, settingsForm, clientsForm, mayRename, maySet, maySetClients, nowMs, done } = props
+  const { name, domain, plan, createdAtMs, evidenceWindowDays } = organization
+  const title = DONE[done]
+  return (
+    <>
+      <PageHead
+        title="Organization"
+        about={
+          <>
+            Created <Time ms={createdAtMs} nowMs={nowMs} />, plan {plan}
+          </>
+        }
+      />
+      {title !== undefined && <Notice title={title} />}
+      <div class="two">
+        <Card title="Name">
+          {mayRename ? (
+            <form class="stack" method="post" action={`${PATH}/name`}>
+              <FormError form={nameForm} />
+              <Field name="name" label="Name" form={nameForm} value={name} required maxLength={255} />
+              <div>
+                <button class="first" type="submit">
+                  Rename
+                </button>
+              </div>
+            </form>
+          ) : (
+            <Fixed value={name} who="An owner" />
+          )}
+        </Card>
+        <Card title="Scans">
+          {maySet ? (
+            <form class="stack" method="post" action={PATH}>
+              <FormError form={settingsForm} />
+              <Field
+                name="domain"
+                label="Domain"
+                form={settingsForm}
+                value={domain}
+                required
+                maxLength={255}
+                hint="Scans report it, such as acme.example."
+              />
+              <Field
+                name="evidenceWindowDays"
+                label="Evidence window in days"
+                type="number"
+                form={settingsForm}
+                value={String(evidenceWindowDays)}
+                required
+                hint={`How far back a scan counts what was seen: 1 to ${EVIDENCE_WINDOW_DAYS_MAX}. A platform that was not seen for so long leaves the list.`}
+              />
+              <div>
+                <button class="first" type="submit">
+                  Save
+                </button>
+              </div>
+            </form>
+          ) : (
+            <Fixed value={`${domain}, ${lastDays(evidenceWindowDays)}`} who="An admin" />
+          )}
+        </Card>
+      </div>
+      <ClientSettings organization={organization} form={clientsForm} maySet={maySetClients} />
+    </>
+  )
+}
+
+/** A value that the member's role cannot change. */
+function Fixed({ value, who }: { readonly value: string; readonly who: string }) {
+  return (
+    <>
+      <p class="break">{value}</p>
+      <p class="small muted">{who} of the organization can change it.</p>
+    </>
+  )
+}

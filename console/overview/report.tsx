@@ -1,0 +1,125 @@
+import { Article, reportDocument } from '../../engine/export/report/article.tsx'
+import {
+  type ReportContent,
+  type ReportedPlatform,
+  type ReportedScore,
+  type ReportOptions,
+  reportContent,
+} from '../../engine/export/report/content.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
+import { frameworkName } from '../../engine/store/framework.ts'
+import type { Recommendation } from '../../engine/store/recommendations.ts'
+import { CsvLink } from '../design/list.tsx'
+import { Empty, PageHead } from '../design/parts.tsx'
+import type { Column } from '../design/table.tsx'
+import { htmlFileAnswer, redirect } from '../http/answer.ts'
+import { csvFile } from '../http/csv.ts'
+import { page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+
+/** The report, as posture-admin report writes it. The print style sheet leaves out the buttons. */
+export function Report({ content }: { readonly content: ReportContent }) {
+  const { findings } = content
+  if (findings === undefined) {
+    return (
+      <>
+        <PageHead title="Report" />
+        <Empty title="No scan has completed yet">
+          <p class="muted">The report sums up the findings of the last scan.</p>
+          <a class="button first" href="/overview">
+            See what is missing
+          </a>
+        </Empty>
+      </>
+    )
+  }
+  return (
+    <div class="report">
+      <div class="row">
+        <button class="first" type="button" data-prints hidden>
+          Print or save as PDF
+        </button>
+        <a class="button" href="/report.html" download>
+          Download as HTML
+        </a>
+        <span>
+          Platforms <CsvLink path="/report/platforms" />
+        </span>
+        {content.scores.length > 0 && (
+          <span>
+            Assessments <CsvLink path="/report/assessments" />
+          </span>
+        )}
+        {content.openRecommendations > 0 && (
+          <span>
+            Recommendations <CsvLink path="/report/recommendations" />
+          </span>
+        )}
+      </div>
+      <Article
+        content={content}
+        findings={findings}
+        linkOf={(platform) => `/platforms/${encodeURIComponent(platform)}`}
+      />
+    </div>
+  )
+}
+
+/** The columns of the CSV files. */
+export const platformColumns: readonly Column<ReportedPlatform>[] = [
+  { id: 'name', name: 'Platform', csv: ({ name }) => name },
+  { id: 'risk', name: 'Risk', csv: ({ risk }) => risk },
+  { id: 'clients', name: 'Clients', csv: ({ clients }) => clients },
+  { id: 'decision', name: 'Decision', csv: ({ state }) => state },
+  { id: 'owner', name: 'Owner', csv: ({ owner }) => owner },
+  { id: 'why', name: 'Why it is risky', csv: ({ why }) => why },
+]
+
+const scoreColumns: readonly Column<ReportedScore>[] = [
+  { id: 'name', name: 'Framework', csv: ({ name }) => name },
+  { id: 'score', name: 'Score', csv: ({ score }) => score },
+  { id: 'grade', name: 'Grade', csv: ({ grade }) => grade },
+  { id: 'basis', name: 'Basis', csv: ({ basis }) => basis },
+  { id: 'change', name: 'Change', csv: ({ change }) => change ?? '' },
+  { id: 'completed', name: 'Completed', csv: ({ completedMs }) => isoSeconds(completedMs) },
+]
+
+export const recommendationColumns: readonly Column<Recommendation>[] = [
+  { id: 'priority', name: 'Priority', csv: ({ priority }) => priority },
+  { id: 'title', name: 'Recommendation', csv: ({ title }) => title },
+  { id: 'item', name: 'Item', csv: ({ frameworkId, itemId }) => `${frameworkName(frameworkId)} ${itemId}` },
+  { id: 'status', name: 'Status', csv: ({ status }) => status },
+  { id: 'owner', name: 'Owner', csv: ({ owner }) => owner },
+]
+
+export const REPORT_ROUTES: readonly Route[] = [
+  page('/report', 'discovery.read', (visit) => visit.page('Report', '/report', Report({ content: contentOf(visit) }))),
+  page('/report.html', 'discovery.read', (visit) => {
+    const content = contentOf(visit)
+    if (content.findings === undefined) return redirect('/report')
+    return htmlFileAnswer('report.html', reportDocument(content, content.findings))
+  }),
+  // The files have all rows of which the page shows the first.
+  csvFile({
+    path: '/report/platforms',
+    access: 'discovery.read',
+    columns: () => platformColumns,
+    rows: (visit) => contentOf(visit, { isWhole: true }).findings?.risks ?? [],
+  }),
+  csvFile({
+    path: '/report/assessments',
+    access: 'discovery.read',
+    columns: () => scoreColumns,
+    rows: (visit) => contentOf(visit).scores,
+  }),
+  csvFile({
+    path: '/report/recommendations',
+    access: 'discovery.read',
+    columns: () => recommendationColumns,
+    rows: (visit) => contentOf(visit, { isWhole: true }).recommendations,
+  }),
+]
+
+function contentOf({ site, organization, nowMs }: Visit, options: ReportOptions = {}): ReportContent {
+  return reportContent(site, organization, nowMs, options)
+}

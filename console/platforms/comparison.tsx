@@ -1,0 +1,209 @@
+import {
+  dayNumberOf,
+  SCAN_CHANGES,
+  type ScanChange,
+  type ScanDiff,
+  type ScanDifference,
+  scanDiff,
+} from '../../engine/admin/scan-diff.ts'
+import { dayText } from '../../engine/kernel/process/clock.ts'
+import type { HistoryDay, HistoryPlatform } from '../../engine/store/history.ts'
+import { StateTag } from '../design/decision.tsx'
+import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
+import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { type Column, csvOnly, Table, textColumn } from '../design/table.tsx'
+import { csvFile } from '../http/csv.ts'
+import { page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+
+/** A platform that differs, by its name. */
+interface DifferenceRow extends ScanDifference {
+  readonly platform: string
+  /** The platform is in the registry, so it has a page. */
+  readonly isRegistered: boolean
+}
+
+export interface ComparisonView {
+  /** The days with a scan, newest first. */
+  readonly choices: readonly number[]
+  /** undefined if there are no two days with a scan. */
+  readonly diff: Omit<ScanDiff, 'rows'> | undefined
+  readonly rows: readonly DifferenceRow[]
+}
+
+/** Compares the last scans of the query's days `before` and `after`. */
+export function comparisonView({ site, organization, request: { query } }: Visit): ComparisonView {
+  const { store, registry } = site
+  const days = store.history.days(organization.id)
+  const choices = days.toReversed()
+  if (days.length < 2) return { choices, diff: undefined, rows: [] }
+  const chosen = (name: string): number | undefined => {
+    const day = dayNumberOf(query.get(name) ?? '')
+    return day !== undefined && days.includes(day) ? day : undefined
+  }
+  const after = chosen('after') ?? days.at(-1)
+  const before = chosen('before') ?? days.findLast((day) => day < (after ?? 0)) ?? after
+  const { rows, ...diff } = scanDiff(store, organization.id, before, after)
+  const names = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
+  return {
+    choices,
+    diff,
+    rows: rows.map((row) => ({
+      ...row,
+      platform: names.get(row.platformId) ?? row.platformId,
+      isRegistered: names.has(row.platformId),
+    })),
+  }
+}
+
+const COMPARISON_PATH = '/compare'
+
+export interface ComparisonProps {
+  readonly view: ComparisonView
+  readonly rows: Paged<DifferenceRow>
+  readonly query: URLSearchParams
+}
+
+/** What differs between the results of two days. */
+export function Comparison({ view: { choices, diff }, rows, query }: ComparisonProps) {
+  if (diff === undefined) {
+    return (
+      <>
+        <PageHead title="Compare scans" />
+        <Empty title="No two days with a completed scan">
+          <p class="muted">Scans of another day can be compared with the first one.</p>
+          <a class="button" href="/scan-frequency">
+            Show when scans run
+          </a>
+        </Empty>
+      </>
+    )
+  }
+  const options = choices.map((day) => [dayText(day), dayText(day)] as const)
+  const [before, after] = diff.days
+  return (
+    <>
+      <PageHead title="Compare scans" about="The last scans of two days: new platforms, decisions and use">
+        <CsvLink path={COMPARISON_PATH} query={query} />
+      </PageHead>
+      <Filters action={COMPARISON_PATH} found={`${countText(rows.total)} differ`}>
+        <FilterSelect name="before" label="Before" value={dayText(before)} options={options} />
+        <FilterSelect name="after" label="After" value={dayText(after)} options={options} />
+      </Filters>
+      <Summary results={diff.results} />
+      {rows.total === 0 ? (
+        <Empty title="Nothing differs">
+          <p class="muted">Choose other days, or request a scan.</p>
+        </Empty>
+      ) : (
+        <div class="card">
+          <Table id="differences" label="Differences" columns={DIFFERENCE_COLUMNS} rows={rows.rows} />
+        </div>
+      )}
+      <NumberedPages of={rows} query={query} />
+    </>
+  )
+}
+
+function Summary({ results: [before, after] }: { readonly results: readonly [HistoryDay, HistoryDay] }) {
+  const figures = [
+    ['Platforms', before.summary.platformsDiscovered, after.summary.platformsDiscovered],
+    ['Not approved', before.summary.shadowAiCount, after.summary.shadowAiCount],
+    ['Overall risk', before.summary.overallRiskScore, after.summary.overallRiskScore],
+  ] as const
+  return (
+    <dl class="figures three">
+      {figures.map(([name, old, now]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{countText(now)}</dd>
+          <dd>{old === now ? 'as before' : `before: ${countText(old)}`}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+const CHANGE_NAMES: Readonly<Record<ScanChange, readonly [word: string, tone: Tone]>> = {
+  new: ['new', 'warn'],
+  gone: ['gone', 'plain'],
+  decision: ['decision', 'plain'],
+  risk: ['risk', 'plain'],
+  use: ['use', 'plain'],
+  none: ['none', 'plain'],
+}
+
+/** `3 (before: 2)` */
+function pairText(now: number, old: number): string {
+  return now === old ? countText(now) : `${countText(now)} (before: ${countText(old)})`
+}
+
+function numberColumn(
+  id: string,
+  name: string,
+  number: (platform: HistoryPlatform) => number,
+  wide: boolean,
+): readonly Column<DifferenceRow>[] {
+  const countedIn = (platform: HistoryPlatform | undefined): number => (platform === undefined ? 0 : number(platform))
+  return [
+    {
+      id,
+      name,
+      cell: ({ before, after }) => pairText(countedIn(after), countedIn(before)),
+      csv: ({ after }) => countedIn(after),
+      number: true,
+      wide,
+    },
+    { id: `${id}-before`, name: `${name} before`, csv: ({ before }) => countedIn(before) },
+  ]
+}
+
+const DIFFERENCE_COLUMNS: readonly Column<DifferenceRow>[] = [
+  {
+    ...textColumn('platform', 'Platform', ({ platform }: DifferenceRow) => platform),
+    cell: ({ platform, isRegistered }) =>
+      isRegistered ? <a href={`/platforms/${encodeURIComponent(platform)}`}>{platform}</a> : platform,
+  },
+  {
+    id: 'change',
+    name: 'Change',
+    cell: ({ change }) => {
+      const [word, tone] = CHANGE_NAMES[change]
+      return <Tag tone={tone}>{word}</Tag>
+    },
+    sort: ({ change }) => SCAN_CHANGES.indexOf(change),
+    csv: ({ change }) => change,
+  },
+  {
+    id: 'decision',
+    name: 'Decision',
+    cell: ({ before, after }) => (
+      <span class="facts">
+        {after !== undefined && <StateTag state={after.decision} />}
+        {before !== undefined && before.decision !== after?.decision && (
+          <span class="small muted">before: {before.decision}</span>
+        )}
+      </span>
+    ),
+    csv: ({ after }) => after?.decision ?? '',
+    wide: true,
+  },
+  csvOnly(textColumn('decision-before', 'Decision before', ({ before }) => before?.decision ?? '')),
+  ...numberColumn('risk', 'Risk', ({ risk }) => risk, true),
+  ...numberColumn('clients', 'Clients', ({ clients }) => clients, false),
+  ...numberColumn('matches', 'Matches', ({ matches }) => matches, true),
+]
+
+export const COMPARISON_ROUTES: readonly Route[] = [
+  page(COMPARISON_PATH, 'discovery.read', (visit) => {
+    const { query } = visit.request
+    const view = comparisonView(visit)
+    return visit.page('Compare scans', '/platforms', Comparison({ view, rows: paged(view.rows, query), query }))
+  }),
+  csvFile({
+    path: COMPARISON_PATH,
+    access: 'discovery.read',
+    columns: () => DIFFERENCE_COLUMNS,
+    rows: (visit) => comparisonView(visit).rows,
+  }),
+]

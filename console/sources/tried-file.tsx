@@ -1,0 +1,427 @@
+import type { CaptureReport, LogReport, TriedOutcome, TriedPlatform } from '../../dry-run/report.ts'
+import { percentText } from '../../engine/export/report/text.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
+import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
+import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
+import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
+import { scoreOf } from '../../registry/risk-sum.ts'
+import { type ChartTone, Key, Shares } from '../design/chart.tsx'
+import { HiddenTraffic } from '../design/coverage.tsx'
+import { Card, countOf, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
+import { type Column, csvOf, Table } from '../design/table.tsx'
+import type { Visit } from '../http/visit.ts'
+
+interface TriedRow extends TriedPlatform {
+  readonly type: string
+  readonly risk: number
+  readonly approved: boolean
+}
+
+/** What an uploaded file would show. */
+export interface TriedView {
+  readonly fileName: string
+  /** Bytes of the file as it was sent. */
+  readonly fileBytes: number
+  readonly report: CaptureReport | LogReport
+  readonly platforms: readonly TriedRow[]
+  readonly matches: number
+  /** Times of the first and last listed match; undefined if there is none. */
+  readonly firstMs: number | undefined
+  readonly lastMs: number | undefined
+  /** Of a capture. */
+  readonly coverage: CoverageJson | undefined
+  /** Of a log: the share of messages that were understood, 0 to 1. */
+  readonly understood: number
+  readonly windowDays: number
+}
+
+export interface ReadFile {
+  readonly name: string
+  readonly bytes: number
+  readonly report: CaptureReport | LogReport
+}
+
+/** Adds what the organization's registry and approvals say about the platforms. */
+export function triedFile({ site, organization, nowMs }: Visit, { name, bytes, report }: ReadFile): TriedView {
+  const matcher = site.registry.matcherOf(organization.id)
+  const { approved, plans } = site.store.decisions.inForce(organization.id, nowMs)
+  const platforms = report.platforms.flatMap((tried): TriedRow[] => {
+    const platform = matcher.platform(tried.id)
+    if (platform === undefined) return []
+    const { category } = PLATFORM_TYPES[platform.platformType]
+    return [
+      {
+        ...tried,
+        name: platform.name,
+        type: category,
+        risk: scoreOf(platform, plans),
+        approved: approved.has(tried.id),
+      },
+    ]
+  })
+  const isCapture = report.kind === 'capture'
+  return {
+    fileName: name,
+    fileBytes: bytes,
+    report,
+    platforms,
+    matches: isCapture ? report.coverage.names_matched : report.outcomes.matched,
+    firstMs: platforms.length > 0 ? Math.min(...platforms.map(({ firstMs }) => firstMs)) : undefined,
+    lastMs: platforms.length > 0 ? Math.max(...platforms.map(({ lastMs }) => lastMs)) : undefined,
+    coverage: isCapture ? coverageJson({ sensors: 1, days: 1, counters: report.coverage }) : undefined,
+    understood: isCapture ? 1 : understoodShare(report),
+    windowDays: organization.evidenceWindowDays,
+  }
+}
+
+function understoodShare({ messages, outcomes }: LogReport): number {
+  const not = outcomes.rejected + outcomes.unknown + outcomes.ambiguous
+  return messages === 0 ? 0 : 1 - not / messages
+}
+
+interface TriedFileProps {
+  readonly view: TriedView
+  readonly nowMs: number
+  readonly mayReadTokens: boolean
+}
+
+/** What a file showed. */
+export function TriedFile({ view, nowMs, mayReadTokens }: TriedFileProps) {
+  const { report, platforms, coverage } = view
+  return (
+    <>
+      <p class="muted break" data-tried>
+        <strong>{view.fileName}</strong>: {kindText(view)}
+      </p>
+      <Remarks view={view} />
+      <Figures view={view} nowMs={nowMs} />
+      {platforms.length > 0 ? (
+        <FoundPlatforms view={view} nowMs={nowMs} />
+      ) : (
+        <Empty title="No AI platform in this file">
+          <p class="muted">{nothingFound(view)}</p>
+        </Empty>
+      )}
+      <div class="two">
+        {coverage === undefined ? (
+          <Outcomes report={report as LogReport} />
+        ) : (
+          <HiddenTraffic coverage={coverage} title="What a sensor could not see" />
+        )}
+        {report.unmatchedNames.length > 0 ? <OtherNames view={view} /> : <NextStep {...{ view, mayReadTokens }} />}
+      </div>
+      {report.kind === 'log' && report.problems.length > 0 && <Problems report={report} />}
+      {report.unmatchedNames.length > 0 && <NextStep {...{ view, mayReadTokens }} />}
+    </>
+  )
+}
+
+function kindText({ report, fileBytes }: TriedView): string {
+  const packed = report.compression === 'none' ? '' : `, ${report.compression}`
+  const size = `${sizeText(fileBytes)}${packed}`
+  if (report.kind === 'capture') return `a capture in ${report.format} format, ${size}`
+  const [first, ...others] = report.formats
+  if (first === undefined) return `a log in no known format, ${size}`
+  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  return `a log in the format ${first.id}${more}, ${size}`
+}
+
+const UNITS = ['bytes', 'KiB', 'MiB'] as const
+
+function sizeText(bytes: number): string {
+  const unit = bytes < 1024 ? 0 : bytes < 1024 * 1024 ? 1 : 2
+  const value = bytes / 1024 ** unit
+  return `${unit === 0 ? bytes : value.toFixed(1)} ${UNITS[unit]}`
+}
+
+/** What limits the result. */
+function Remarks({ view }: { readonly view: TriedView }) {
+  const { report, matches, windowDays } = view
+  return (
+    <>
+      {report.damage !== '' && (
+        <Notice tone="warn" title="The file is damaged">
+          <p class="break">Everything before the damage was read. {report.damage}</p>
+        </Notice>
+      )}
+      {report.kind === 'log' && report.notUnderstood !== '' && (
+        <Notice tone="warn" title="No line was understood">
+          <p class="break">LOG_FORMAT: {report.notUnderstood}</p>
+        </Notice>
+      )}
+      {report.ended !== 'complete' && (
+        <Notice tone="warn" title="Only the beginning of the file was read">
+          <p>
+            {sizeText(report.bytes)} after decompression,{' '}
+            {report.ended === 'bytes' ? 'the most that is read' : 'as much as fits the time limit'}. Try a part of it.
+          </p>
+        </Notice>
+      )}
+      {report.kind === 'log' && report.truncated > 0 && (
+        <Notice tone="warn" title="Some messages are too long">
+          <p>
+            Of messages above {MESSAGE_BYTES_MAX / 1024} KiB, the service reads only the beginning:{' '}
+            {countText(report.truncated)} of {countText(report.messages)}. A name after it is not found.
+          </p>
+        </Notice>
+      )}
+      {report.kind === 'log' && report.outsideWindow > 0 && (
+        <Notice tone="warn" title="Some matches are too old">
+          <p>
+            {countText(report.outsideWindow)} of {countOf(matches, 'match is', 'matches are')} older than the evidence
+            window of {countOf(windowDays, 'day')}. No scan would show them.
+          </p>
+        </Notice>
+      )}
+    </>
+  )
+}
+
+function Figures({ view, nowMs }: { readonly view: TriedView; readonly nowMs: number }) {
+  const { report, matches, firstMs, lastMs, understood } = view
+  const isCapture = report.kind === 'capture'
+  return (
+    <dl class="figures">
+      <div>
+        <dt>AI platforms</dt>
+        <dd>{countText(report.platformsTotal)}</dd>
+        <dd>{countText(view.platforms.filter(({ approved }) => !approved).length)} not approved</dd>
+      </div>
+      <div>
+        <dt>Matches</dt>
+        <dd>{countText(matches)}</dd>
+        <dd>
+          {isCapture ? `of ${countOf(report.coverage.names, 'name')}` : `of ${countOf(report.messages, 'message')}`}
+        </dd>
+      </div>
+      <div>
+        <dt>{isCapture ? 'Packets' : 'Lines'}</dt>
+        <dd>{countText(isCapture ? report.coverage.packets : report.lines)}</dd>
+        <dd>{isCapture ? 'read' : `${percentText(understood)} of the messages understood`}</dd>
+      </div>
+      <div>
+        <dt>Time of the matches</dt>
+        <dd>{firstMs === undefined || lastMs === undefined ? '–' : spanText(lastMs - firstMs)}</dd>
+        <dd>
+          {firstMs === undefined ? (
+            'no match'
+          ) : (
+            <>
+              first <Time ms={firstMs} nowMs={nowMs} />
+            </>
+          )}
+        </dd>
+      </div>
+    </dl>
+  )
+}
+
+const SPANS = [
+  [86_400_000, 'days'],
+  [3_600_000, 'hours'],
+  [60_000, 'minutes'],
+  [1000, 'seconds'],
+] as const
+
+function spanText(ms: number): string {
+  const [unitMs, unit] = SPANS.find(([each]) => ms >= 2 * each) ?? [1000, 'seconds']
+  return `${Math.round(ms / unitMs)} ${unit}`
+}
+
+function platformColumns(nowMs: number): readonly Column<TriedRow>[] {
+  return [
+    {
+      id: 'name',
+      name: 'Platform',
+      cell: ({ name, names }) => (
+        <>
+          <strong>{name}</strong>
+          <p class="small muted break">{names.join(', ')}</p>
+        </>
+      ),
+      csv: ({ name }) => name,
+    },
+    { id: 'names', name: 'Names', csv: ({ names }) => names.join(' ') },
+    { id: 'type', name: 'Type', cell: ({ type }) => type, csv: ({ type }) => type, wide: true },
+    { id: 'risk', name: 'Risk', cell: ({ risk }) => Risk({ score: risk }), csv: ({ risk }) => risk, number: true },
+    {
+      id: 'approved',
+      name: 'Approved',
+      cell: ({ approved }) => (approved ? Tag({ tone: 'good', children: 'approved' }) : 'no'),
+      csv: ({ approved }) => String(approved),
+      wide: true,
+    },
+    {
+      id: 'clients',
+      name: 'Clients',
+      cell: ({ clients, clientsIncomplete }) => `${clientsIncomplete ? 'at least ' : ''}${countText(clients)}`,
+      csv: ({ clients }) => clients,
+      number: true,
+    },
+    {
+      id: 'matches',
+      name: 'Matches',
+      cell: ({ matches }) => countText(matches),
+      csv: ({ matches }) => matches,
+      number: true,
+      wide: true,
+    },
+    { id: 'first', name: 'First seen', csv: ({ firstMs }) => isoSeconds(firstMs) },
+    {
+      id: 'last',
+      name: 'Last seen',
+      cell: ({ lastMs }) => Time({ ms: lastMs, nowMs }),
+      csv: ({ lastMs }) => isoSeconds(lastMs),
+      number: true,
+      wide: true,
+    },
+  ]
+}
+
+function FoundPlatforms({ view, nowMs }: { readonly view: TriedView; readonly nowMs: number }) {
+  const columns = platformColumns(nowMs)
+  const { platforms, report } = view
+  // Nothing is stored, so there is no address to load the file from.
+  const csv = `data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(columns, platforms))}`
+  return (
+    <section class="card">
+      <header>
+        <h2>Platforms that would be found</h2>
+        <a class="button" href={csv} download="tried-file.csv">
+          CSV
+        </a>
+      </header>
+      <Table id="tried" label="Platforms that would be found" columns={columns} rows={platforms} />
+      {report.platformsTotal > platforms.length && (
+        <p class="muted body">
+          The {countText(platforms.length)} with the most matches of {countText(report.platformsTotal)}.
+        </p>
+      )}
+    </section>
+  )
+}
+
+function nothingFound({ report, understood }: TriedView): string {
+  if (report.kind === 'capture') {
+    if (report.coverage.packets === 0) return 'The capture has no packet.'
+    return report.coverage.names === 0
+      ? 'The capture has no DNS query and no server name. Was it taken where the clients connect to the internet?'
+      : 'None of its names belongs to a platform of the registry.'
+  }
+  if (report.messages === 0) return 'The file has no lines.'
+  if (report.notUnderstood !== '') return 'No line was understood. The reason is below.'
+  const { unmatched, noDomain, ambiguous, matched } = report.outcomes
+  if (noDomain > 0 && matched + unmatched + ambiguous === 0) {
+    return 'No line names a host. Let the device log host names: DNS questions, URLs or TLS server names.'
+  }
+  return understood < 0.5
+    ? 'Most lines were not understood. The reasons are below.'
+    : 'None of its names belongs to a platform of the registry.'
+}
+
+const OUTCOMES: readonly (readonly [TriedOutcome, ChartTone, string])[] = [
+  ['matched', 'shadow', 'Name an AI platform'],
+  ['unmatched', 'approved', 'Name another host'],
+  ['noDomain', 'third', 'Name no host'],
+  ['skipped', 'fourth', 'Are no request of a client'],
+  ['ambiguous', 'rest', 'May be no request of a client'],
+  ['rejected', 'rest', 'Have an invalid field'],
+  ['unknown', 'rest', 'Have no known format'],
+]
+
+function Outcomes({ report }: { readonly report: LogReport }) {
+  const { messages, outcomes, formats } = report
+  const all = Math.max(1, messages)
+  return (
+    <Card title="Messages by outcome" note={`${countText(messages)} messages`}>
+      <Shares
+        parts={OUTCOMES.map(([outcome, tone]) => ({ tone, share: outcomes[outcome] / all }))}
+        label={`${percentText(outcomes.matched / all)} of the messages name an AI platform`}
+      />
+      <ul class="lines">
+        {OUTCOMES.filter(([outcome]) => outcomes[outcome] > 0).map(([outcome, tone, what]) => (
+          <li key={outcome}>
+            <Key tone={tone}>{what}</Key>
+            <span class="right">
+              {percentText(outcomes[outcome] / all)} · {countText(outcomes[outcome])}
+            </span>
+          </li>
+        ))}
+        {formats.length > 1 &&
+          formats.map(({ id, messages: count }) => (
+            <li key={id}>
+              <span>Format {id}</span>
+              <span class="right">{countText(count)}</span>
+            </li>
+          ))}
+      </ul>
+    </Card>
+  )
+}
+
+function OtherNames({ view }: { readonly view: TriedView }) {
+  const { unmatchedNames } = view.report
+  return (
+    <Card title="Most frequent other names" note="of no platform in the registry">
+      <ul class="lines">
+        {unmatchedNames.map(({ name, count }) => (
+          <li key={name}>
+            <span class="break">{name}</span>
+            <span class="right">{countText(count)}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+function Problems({ report }: { readonly report: LogReport }) {
+  return (
+    <Card title="Messages that were not understood" note="the first of each reason, redacted">
+      <ul class="lines">
+        {report.problems.map(({ format, reason, count, line, sample }) => (
+          <li key={`${format} ${reason}`} class="sample">
+            <div>
+              <strong>
+                {format === '' ? '' : `${format}: `}
+                {reason}
+              </strong>
+              <span class="small muted">
+                {' '}
+                {countText(count)}, first in line {countText(line)}
+              </span>
+            </div>
+            <pre>{sample}</pre>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+function nextStep(report: TriedView['report']): readonly [title: string, text: string] {
+  if (report.kind === 'capture') {
+    return ['Next: watch this network', 'Run a collector where this capture was taken. It needs a monitoring token.']
+  }
+  if (report.formats.length === 0) {
+    return ['Next: try another log', 'Setup shows which devices log names, and how to configure their logs.']
+  }
+  return [
+    'Next: send this log',
+    'Let the device send its log by syslog, with a monitoring token. Its lines then count in the next scan.',
+  ]
+}
+
+function NextStep({ view, mayReadTokens }: { readonly view: TriedView; readonly mayReadTokens: boolean }) {
+  const [title, text] = nextStep(view.report)
+  return (
+    <Empty title={title}>
+      <p class="muted">{text}</p>
+      {mayReadTokens && (
+        <a class="button" href="/setup-guide">
+          Setup
+        </a>
+      )}
+    </Empty>
+  )
+}
