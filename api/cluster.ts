@@ -1,4 +1,5 @@
 import type { Brokers } from '../engine/cluster/log/brokers.ts'
+import type { LogState } from '../engine/cluster/log/event-log.ts'
 import type { JetStreamLog } from '../engine/cluster/log/jetstream.ts'
 import type { ClusterMember, MemberOptions } from '../engine/cluster/replication/cluster-member.ts'
 import type { JoinOptions } from '../engine/cluster/replication/join-cluster.ts'
@@ -6,7 +7,7 @@ import { REPORT_EVERY_MS } from '../engine/cluster/replication/limits.ts'
 import { makeStaleness, Staleness } from '../engine/cluster/replication/staleness.ts'
 import type { EventAcceptor } from '../engine/ingest/accept.ts'
 import { EventLogReader } from '../engine/ingest/event-log-reader.ts'
-import { EventLogWriter } from '../engine/ingest/event-log-writer.ts'
+import { type EventLogWriteCounters, EventLogWriter } from '../engine/ingest/event-log-writer.ts'
 import type { CounterSink } from '../engine/ingest/ingest-accounting.ts'
 import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.ts'
 import type { Replication } from '../engine/kernel/lmdb/replication.ts'
@@ -17,12 +18,79 @@ import type { MetricRow } from '../engine/kernel/process/metrics.ts'
 import { programVersion } from '../engine/kernel/process/version.ts'
 import type { ClusterNode, NodeRole } from '../engine/store/nodes.ts'
 import { Store } from '../engine/store/store.ts'
-import { clusterRows, logRows } from './cluster-metrics.ts'
 import type { ServiceSettings } from './config.ts'
 import type { KeyUseSink } from './key-uses.ts'
 import { ClusterRate } from './rate-limit/cluster-rate.ts'
 import { RateLimit } from './rate-limit/rate-limit.ts'
 import { makeUseQueues } from './rate-limit/uses.ts'
+
+const PREFIX = 'posture_log_'
+
+/** The Prometheus metrics of the log. Without `state`, the brokers do not answer. */
+export function logRows(
+  { appended, deferred, removed }: EventLogWriteCounters,
+  reader: Pick<EventLogReader, 'counters' | 'sequence'> | undefined,
+  state: LogState | undefined,
+): MetricRow[] {
+  const outcomes = { appended, deferred, organization_removed: removed }
+  const rows: MetricRow[] = [
+    ['batches_total', 'counter', 'Batches for the log of the brokers by outcome', outcomes, 'outcome'],
+    ['read_batches_total', 'counter', 'Messages that were read from the log', reader?.counters.read ?? 0],
+    [
+      'malformed_batches_total',
+      'counter',
+      'Messages in the log that no service can have written',
+      reader?.counters.malformed ?? 0,
+    ],
+    ['up', 'gauge', '1 while the brokers answer', state === undefined ? 0 : 1],
+  ]
+  if (state !== undefined) {
+    if (reader !== undefined) {
+      const unread = Math.max(0, state.lastSequence - reader.sequence)
+      rows.push(['unread_batches', 'gauge', 'Messages in the log that the store does not have', unread])
+    }
+    rows.push(
+      ['bytes', 'gauge', 'Bytes in the log', state.bytes],
+      ['bytes_max', 'gauge', 'Bytes at which the log is full and senders have to wait', state.bytesMax],
+    )
+  }
+  return rows.map(([name, ...rest]) => [PREFIX + name, ...rest] as const)
+}
+
+interface ClusterState {
+  /** Name of this node. */
+  readonly node: string
+  readonly isPrimary: boolean
+  readonly published: number
+  readonly applied: number
+  readonly silenceMs: number
+}
+
+/** The Prometheus metrics of a node of a cluster. */
+export function clusterRows({ node, isPrimary, published, applied, silenceMs }: ClusterState): MetricRow[] {
+  return [
+    [
+      'posture_cluster_node_info',
+      'gauge',
+      '1, with the name and the release of this node',
+      [{ labels: { node, version: programVersion() }, value: 1 }],
+    ],
+    ['posture_cluster_primary', 'gauge', '1 on the primary', isPrimary ? 1 : 0],
+    [
+      'posture_cluster_changes_total',
+      'counter',
+      'Transactions that this node has published as the primary, or repeated as a replica',
+      { published, applied },
+      'outcome',
+    ],
+    [
+      'posture_cluster_silence_seconds',
+      'gauge',
+      'Time since this node was up to date: at most 256 messages of the primary unread; on the primary, since its last acknowledged message',
+      silenceMs / 1000,
+    ],
+  ]
+}
 
 const MEGABYTE = 1024 * 1024
 const STALE_WATCH_MS = 250
@@ -36,7 +104,7 @@ const CHANGES_BYTES_MIN = 256 * MEGABYTE
 const STREAMS = ['events', 'changes', 'OBJ_snapshots']
 
 /** How the service becomes a node, and what it does as one. */
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly settings: ServiceSettings
   readonly log: Logger
   readonly signal: AbortSignal

@@ -10,8 +10,8 @@ import { registryRoots } from '../engine/kernel/process/registry-setting.ts'
 import { builtInData } from '../registry/built-in.ts'
 import { compareVersions } from '../registry/data-version.ts'
 import { dataVersion } from '../registry/data-version-schema.ts'
-import { isoDay } from '../registry/line.ts'
 import type { ReleasedData } from '../registry/released-data.ts'
+import { isoDay } from '../registry/schema-parts.ts'
 import {
   dataOf,
   expiryProblem,

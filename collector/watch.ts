@@ -1,3 +1,4 @@
+import { deferredFailure } from '../engine/kernel/process/deferred.ts'
 import type { Fault } from '../engine/kernel/process/error-codes.ts'
 import type { Logger } from '../engine/kernel/process/log.ts'
 import type { Catalog } from '../registry/catalog.ts'
@@ -11,14 +12,124 @@ import { type CollectorSettings, lanesFor } from './config.ts'
 import { coverageOf } from './coverage.ts'
 import { serverPorts } from './decode/ports.ts'
 import { CoverageReporter, coverageInstance } from './forward/coverage-reporter.ts'
-import { FoundPlatforms } from './found-platforms.ts'
+import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
 import { Aggregate } from './outbox/aggregate.ts'
 import { MatchWriter } from './outbox/match-writer.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import type { CaptureWorker } from './pipeline/capture-worker.ts'
 import { type Observation, observeRows } from './pipeline/observe.ts'
 import type { CollectorStatus } from './status.ts'
-import { Ticker } from './ticker.ts'
+
+/** The AI platforms of all matches of a run, across changes of the registry. */
+export class FoundPlatforms {
+  readonly #names = new Set<string>()
+  #catalog: Catalog
+  /** Number of matches whose platforms are in the set. */
+  #matches = 0
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog
+  }
+
+  /**
+   * Returns the number of platforms. `rules` returns the rules that matched so far. It is called
+   * only if `matches` has changed.
+   */
+  count(matches: number, rules: () => readonly number[]): number {
+    if (matches !== this.#matches) this.#add(rules())
+    this.#matches = matches
+    return this.#names.size
+  }
+
+  get catalog(): Catalog {
+    return this.#catalog
+  }
+
+  /** Switches to another registry. `rules` are the rules that matched in the previous one. */
+  useCatalog(catalog: Catalog, rules: readonly number[]): void {
+    this.#add(rules)
+    this.#catalog = catalog
+  }
+
+  #add(rules: readonly number[]): void {
+    for (const rule of rules) {
+      const platform = this.#catalog.rules[rule]?.platform.name
+      if (platform !== undefined) this.#names.add(platform)
+    }
+  }
+}
+
+export interface TickerWork {
+  /** Called at each tick, with the time of the monotonic clock in milliseconds. */
+  readonly tick: (nowMs: number) => void | Promise<void>
+  /** Called at the first tick of each second. */
+  readonly second: (nowMs: number) => void
+  /**
+   * Selects the delay of the next tick: COLLECTOR_TICK_MS if busy, otherwise
+   * COLLECTOR_QUIET_TICK_MS.
+   */
+  readonly isBusy: () => boolean
+}
+
+/** Runs the periodic work of a live source: often while there is work, rarely on a quiet link. */
+export class Ticker {
+  readonly #work: TickerWork
+  readonly #failure = deferredFailure()
+  #timer: NodeJS.Timeout | undefined
+  #state: 'waiting' | 'running' | 'stopped' = 'waiting'
+  #second = -1
+
+  constructor(work: TickerWork) {
+    this.#work = work
+  }
+
+  /**
+   * Starts the ticks. The promise never resolves. It rejects with the error of the work, and the
+   * ticks continue until stop().
+   */
+  start(): Promise<never> {
+    if (this.#state === 'waiting') this.#state = 'running'
+    this.#tickIn(0)
+    return this.#failure.promise
+  }
+
+  /**
+   * Call when there is work after there was none. Has no effect before start() and after stop().
+   */
+  wake(): void {
+    this.#tickIn(COLLECTOR_TICK_MS)
+  }
+
+  stop(): void {
+    this.#state = 'stopped'
+    clearTimeout(this.#timer)
+  }
+
+  #tickIn(ms: number): void {
+    clearTimeout(this.#timer)
+    if (this.#state === 'running') this.#timer = setTimeout(() => this.#tick(), ms)
+  }
+
+  #tick(): void {
+    const nowMs = performance.now()
+    // While the disk is full a tick does not finish, and further ticks follow meanwhile.
+    void this.#run(() => this.#work.tick(nowMs))
+    const second = Math.floor(nowMs / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      void this.#run(() => this.#work.second(nowMs))
+    }
+    this.#tickIn(this.#work.isBusy() ? COLLECTOR_TICK_MS : COLLECTOR_QUIET_TICK_MS)
+  }
+
+  async #run(work: () => void | Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#failure.reject(error)
+    }
+  }
+}
 
 interface InterfaceSource {
   readonly kind: 'interface'
@@ -39,7 +150,7 @@ interface FileSource {
 
 export type CollectorSource = InterfaceSource | FileSource
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly settings: CollectorSettings
   readonly catalog: Catalog
   /** Not called before the source is open. */
@@ -54,7 +165,7 @@ export interface WatchOptions {
 }
 
 /** The part of the status that the watch provides. */
-export type WatchStatus = Pick<
+type WatchStatus = Pick<
   CollectorStatus,
   | 'observed'
   | 'live'

@@ -10,7 +10,7 @@ import { ExitStatus, Fault } from '../engine/kernel/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/kernel/process/program.ts'
 import { stopSignal } from '../engine/kernel/process/signals.ts'
 import { tableOf } from '../engine/kernel/process/table.ts'
-import { SCOPES } from '../engine/store/api-keys.ts'
+import { SCOPES } from '../engine/store/secrets.ts'
 
 /*
  * npm start: the complete path from packets to the API on this machine, with the released programs.

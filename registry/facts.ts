@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { isoDay, line, webAddress } from './line.ts'
-import { platformId } from './platform-id.ts'
+import { isoDay, line, platformId, webAddress } from './schema-parts.ts'
 
 /**
  * Whether content of users trains models: never; only if they agree; unless they object; always.

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { hostNameFault, patternFault } from './domain-name.ts'
 import type { Fact } from './facts.ts'
-import { line, webAddress } from './line.ts'
-import { platformId } from './platform-id.ts'
 import { PLATFORM_TYPES, type PlatformType, USE_SPECIFICITY_MIN } from './platform-type.ts'
 import type { Provenance } from './provenance.ts'
 import type { RiskClass } from './risk-class.ts'
+import { line, platformId, webAddress } from './schema-parts.ts'
 
 /**
  * exact: only that host. pattern: `*` is one or more characters within one label. suffix: the name

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { countryCode, isoDay, line, webAddress } from './line.ts'
+import { countryCode, isoDay, line, webAddress } from './schema-parts.ts'
 
 /** active: in use. renamed: continues under another name or owner. ended: the service is closed. */
 export const STATUSES = ['active', 'renamed', 'ended'] as const

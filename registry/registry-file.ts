@@ -1,10 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import { z } from 'zod'
-import { issueText } from './issue-text.ts'
 import { type PlatformEntry, platformEntry } from './platform.ts'
-import { platformId } from './platform-id.ts'
 import { provenanceFields } from './provenance.ts'
 import { riskClass } from './risk-class.ts'
+import { issueText, platformId } from './schema-parts.ts'
 import { readYaml } from './yaml.ts'
 
 /** Larger files are a mistake: the built-in registry has 0.5 MB, 1,000,000 domains take 90 MB. */

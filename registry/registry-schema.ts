@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { platformId } from './platform-id.ts'
 import { builtInEntry, changedEntry } from './registry-file.ts'
+import { platformId } from './schema-parts.ts'
 
 /*
  * JSON Schemas of registry files, for editors. `npm run docs` writes them to registry/schema/. They

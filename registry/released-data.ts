@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { dataVersion } from './data-version-schema.ts'
 import { FACT_KINDS, type Fact } from './facts.ts'
-import { countryCode, isoDay, line, webAddress } from './line.ts'
 import { type Platform, platformEntry, platformOf } from './platform.ts'
 import { type Provenance, STATUSES } from './provenance.ts'
 import { riskClass } from './risk-class.ts'
 import { riskTerms, sumOf } from './risk-sum.ts'
+import { countryCode, isoDay, line, webAddress } from './schema-parts.ts'
 
 /*
  * The schema of registry.json in the data package. Fields that this program does not know, and

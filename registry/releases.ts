@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { compareVersions } from './data-version.ts'
 import { dataVersion } from './data-version-schema.ts'
-import { line } from './line.ts'
 import { RegistryFileError, readList } from './registry-file.ts'
+import { line } from './schema-parts.ts'
 
 const releaseEntry = z.strictObject({ version: dataVersion, changes: z.array(line(300)).min(1).max(100) })
 export type DataRelease = z.infer<typeof releaseEntry>

@@ -3,8 +3,8 @@ import { gunzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { dayOfVersion } from './data-version.ts'
 import { dataVersion } from './data-version-schema.ts'
-import { isoDay } from './line.ts'
 import { type ReleasedData, releasedData } from './released-data.ts'
+import { isoDay } from './schema-parts.ts'
 
 /*
  * An update file: a release of the registry's data that service and collectors verify and use

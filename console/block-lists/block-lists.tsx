@@ -14,11 +14,7 @@ import {
   productOf,
   summaryLines,
 } from '../../engine/export/block-list-text.ts'
-import {
-  BLOCKED_DECISIONS,
-  type BlockedDecision,
-  type BlockListSelection,
-} from '../../engine/store/block-list-links.ts'
+import { BLOCKED_DECISIONS, type BlockedDecision, type BlockListSelection } from '../../engine/store/secrets.ts'
 import { Field, FieldFrame, FormError, Select } from '../design/form.tsx'
 import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Snippet, Time } from '../design/parts.tsx'

@@ -1,8 +1,10 @@
 import type { Action } from '../../engine/admin/actions.ts'
 import type { AuditEntry } from '../../engine/store/audit-log.ts'
-import { CsvLink, FilterSearch, Filters, PagesLinks } from '../design/list.tsx'
+import { CSV_ROWS_MAX, CsvLink, FilterSearch, Filters, PagesLinks } from '../design/list.tsx'
 import { Empty, PageHead } from '../design/parts.tsx'
 import { type Column, Table, textColumn, timeColumn } from '../design/table.tsx'
+import { csvFile } from '../http/csv.ts'
+import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
 /** The actions in the audit log, in words. */
@@ -113,7 +115,7 @@ function actionName(action: string): string {
   return Object.hasOwn(ACTION_NAMES, action) ? ACTION_NAMES[action as Action] : action
 }
 
-export const AUDIT_ENTRIES_PER_PAGE = 50
+const AUDIT_ENTRIES_PER_PAGE = 50
 /** Maximum number of entries that a filter reads for one page. */
 const READ_MAX = 5000
 
@@ -128,7 +130,7 @@ interface AuditView {
 }
 
 /** The audit log, newest first, from the query's `before`. `q` filters by text. */
-export function auditView({ site, organization, request: { query } }: Visit, countMax: number): AuditView {
+function auditView({ site, organization, request: { query } }: Visit, countMax: number): AuditView {
   const { auditLog } = site.store
   const last = auditLog.lastSequence(organization.id)
   const before = Number.parseInt(query.get('before') ?? '', 10) || last + 1
@@ -160,7 +162,7 @@ function textOf(entry: AuditEntry): string {
   return `${actor} ${action} ${actionName(action)} ${subject} ${detailsText(entry)}`.toLowerCase()
 }
 
-export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
+function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
   return [
     timeColumn('time', 'Time', nowMs, ({ timeMs }) => timeMs),
     {
@@ -243,3 +245,17 @@ export function Audit({ view, query, nowMs }: AuditProps) {
     </>
   )
 }
+
+export const AUDIT_ROUTES: readonly Route[] = [
+  page('/audit-log', 'audit.read', (visit) => {
+    const { nowMs, request } = visit
+    const view = auditView(visit, AUDIT_ENTRIES_PER_PAGE)
+    return visit.page('Audit log', '/audit-log', Audit({ view, query: request.query, nowMs }))
+  }),
+  csvFile({
+    path: '/audit-log',
+    access: 'audit.read',
+    columns: ({ nowMs }) => auditColumns(nowMs),
+    rows: (visit) => auditView(visit, CSV_ROWS_MAX + 1).rows,
+  }),
+]

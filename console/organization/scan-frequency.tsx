@@ -1,8 +1,13 @@
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { nextScanMs } from '../../engine/scan/period.ts'
 import { SCAN_FREQUENCIES, type ScanFrequency } from '../../engine/store/organizations.ts'
 import type { Scan } from '../../engine/store/scans.ts'
-import { CsvLink } from '../design/list.tsx'
+import { CSV_ROWS_MAX, CsvLink } from '../design/list.tsx'
 import { Card, countText, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, countColumn, Table, textColumn, timeColumn } from '../design/table.tsx'
+import { redirect } from '../http/answer.ts'
+import { csvFile } from '../http/csv.ts'
+import { form, page, type Route } from '../http/router.ts'
 
 interface ScanFrequencyProps {
   readonly frequency: ScanFrequency
@@ -21,7 +26,7 @@ const ABOUT: Readonly<Record<ScanFrequency, readonly [name: string, about: strin
   weekly: ['Weekly', 'For a quiet network.'],
 }
 
-export function ScanFrequencyPage(props: ScanFrequencyProps) {
+function ScanFrequencyPage(props: ScanFrequencyProps) {
   const { frequency, nextScanMs, scans, nowMs, maySet, mayScan, done } = props
   return (
     <>
@@ -88,7 +93,7 @@ const TRIGGERS: Readonly<Record<Scan['trigger'], string>> = {
   administrator: 'an admin',
 }
 
-export function scanColumns(nowMs: number): readonly Column<Scan>[] {
+function scanColumns(nowMs: number): readonly Column<Scan>[] {
   return [
     timeColumn('time', 'Requested', nowMs, ({ requestedAtMs }) => requestedAtMs),
     {
@@ -127,3 +132,40 @@ export function scanColumns(nowMs: number): readonly Column<Scan>[] {
     },
   ]
 }
+
+const SCAN_FREQUENCY_PATH = '/scan-frequency'
+const SCANS_SHOWN = 20
+
+export const SCAN_FREQUENCY_ROUTES: readonly Route[] = [
+  page(SCAN_FREQUENCY_PATH, 'organization.read', (visit) => {
+    const { site, organization, nowMs, request } = visit
+    const content = ScanFrequencyPage({
+      frequency: organization.scanFrequency,
+      nextScanMs: nextScanMs(organization, nowMs),
+      scans: site.store.scans.newest(organization.id, SCANS_SHOWN),
+      nowMs,
+      maySet: visit.may('organization.set'),
+      mayScan: visit.may('scan.request'),
+      done: request.query.get('done') ?? '',
+    })
+    return visit.page('Scan Frequency', SCAN_FREQUENCY_PATH, content)
+  }),
+  csvFile({
+    path: SCAN_FREQUENCY_PATH,
+    access: 'organization.read',
+    columns: ({ nowMs }) => scanColumns(nowMs),
+    rows: ({ site, organization }) => site.store.scans.newest(organization.id, CSV_ROWS_MAX + 1),
+  }),
+  form(SCAN_FREQUENCY_PATH, 'organization.set', async (visit) => {
+    const named = visit.request.fields.text('frequency')
+    const scanFrequency = SCAN_FREQUENCIES.find((each) => each === named)
+    if (scanFrequency === undefined) {
+      throw new Fault(
+        'USAGE',
+        `Scan frequency: expected ${SCAN_FREQUENCIES.join(', ')}, found ${JSON.stringify(named)}`,
+      )
+    }
+    await visit.change('organization.set', { scanFrequency })
+    return redirect(`${SCAN_FREQUENCY_PATH}?done=set`)
+  }),
+]

@@ -5,7 +5,6 @@ import { OWN_PLATFORMS_MAX } from '../../engine/limits.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { checkChanges } from '../../registry/catalog.ts'
 import { hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
-import { platformId } from '../../registry/platform-id.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import {
   type ChangedEntry,
@@ -14,6 +13,7 @@ import {
   RegistryFileError,
   readRegistryText,
 } from '../../registry/registry-file.ts'
+import { platformId } from '../../registry/schema-parts.ts'
 import { Field, FileContent, FormError, Select, TextArea, TwoStep } from '../design/form.tsx'
 import { CsvLink, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Tag, type Tone } from '../design/parts.tsx'

@@ -12,15 +12,20 @@ import { FRAMEWORK_IDS, FRAMEWORKS, PROFILES } from '../../engine/store/framewor
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { platformListSchema, registryFileSchema } from '../../registry/registry-schema.ts'
-import { ALERT_TABLES } from './alerts.ts'
-import { answerSamples, pathsTable, refusalsTable } from './api.ts'
-import { blockListFormats, leftOutReasons } from './block-lists.ts'
-import { cliPage } from './cli.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
-import { pagePaths } from './pages.ts'
-import { productTables } from './products.ts'
-import { platformTypes, riskClasses, riskExamples, unknownFacts } from './registry.ts'
+import { ALERT_TABLES, blockListFormats, leftOutReasons, productTables } from './page-tables.ts'
+import {
+  answerSamples,
+  cliPage,
+  pagePaths,
+  pathsTable,
+  platformTypes,
+  refusalsTable,
+  riskClasses,
+  riskExamples,
+  unknownFacts,
+} from './references.ts'
 
 /*
  * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables

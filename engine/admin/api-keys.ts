@@ -1,8 +1,8 @@
 import { isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { makeApiKey } from '../store/access-key.ts'
-import { type ApiKey, SCOPES, type Scope } from '../store/api-keys.ts'
 import type { Organization } from '../store/organizations.ts'
+import { type ApiKey, SCOPES, type Scope } from '../store/secrets.ts'
 import { Changes, checkText } from './changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Platform } from '../../registry/platform.ts'
-import { platformId } from '../../registry/platform-id.ts'
 import { plansOf } from '../../registry/risk-sum.ts'
+import { platformId } from '../../registry/schema-parts.ts'
 import { DAY_MS, isoSeconds, MINUTE_MS } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { nearestName } from '../kernel/process/similar.ts'

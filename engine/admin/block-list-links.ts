@@ -1,7 +1,7 @@
 import { Fault } from '../kernel/process/error-codes.ts'
 import { makeBlockListSecret } from '../store/access-key.ts'
-import type { BlockListLink, BlockListSelection } from '../store/block-list-links.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { BlockListLink, BlockListSelection } from '../store/secrets.ts'
 import { Changes, checkText } from './changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 

@@ -1,6 +1,6 @@
 import type { RE2JS } from 're2js'
 import { z } from 'zod'
-import { issueText } from '../../registry/issue-text.ts'
+import { issueText } from '../../registry/schema-parts.ts'
 import { readYaml, YamlError, type YamlText } from '../../registry/yaml.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { readInput } from '../kernel/process/input-file.ts'

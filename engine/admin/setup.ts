@@ -1,5 +1,5 @@
-import type { Scope } from '../store/api-keys.ts'
 import type { Organization, Plan } from '../store/organizations.ts'
+import type { Scope } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 import type { Administration } from './administration.ts'
 

@@ -6,15 +6,12 @@ import { type Alert, type AlertRule, type AlertState, subjectHash } from '../sto
 import { mayNamePeople, type Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
-import { ASSESSMENT_RULES } from './assessment-conditions.ts'
 import { Audience } from './audience.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
-import { EVIDENCE_RULES } from './evidence-conditions.ts'
-import { EXPIRY_RULES } from './expiry-conditions.ts'
+import { ASSESSMENT_RULES, EVIDENCE_RULES, EXPIRY_RULES, SENDER_RULES } from './conditions.ts'
 import { alertJson, bySeverity, isWanted, messageOf, namedGroups } from './message.ts'
 import { PLATFORM_RULES } from './platform-conditions.ts'
 import { RULES, ruleInForce } from './rules.ts'
-import { SENDER_RULES } from './sender-conditions.ts'
 
 export const RULE_GROUPS: readonly RuleGroup[] = [
   PLATFORM_RULES,

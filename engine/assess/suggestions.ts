@@ -3,8 +3,7 @@ import type { Answer, Assessment, AssessmentCategory, DiscoveryFacts } from '../
 import { type AnyFrameworkId, FRAMEWORK_IDS, type FrameworkId, frameworkName, isBuiltIn } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, discoveryOf, LEVELS, type Level, supportedAnswer } from './discovery-facts.ts'
-import { isMapped, type MappedItems, mappedItems } from './mappings.ts'
-import { contains, type Relation } from './relation.ts'
+import { contains, isMapped, type MappedItems, mappedItems, type Relation } from './mappings.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
 import { itemsOf } from './states.ts'
@@ -20,7 +19,7 @@ import { loadFrameworks } from './templates.ts'
  * is the only source. Frameworks without a mapping are related through a third one.
  *
  * Only sources that ask for all that the item asks for suggest an answer: on every hop, they are
- * equal to the item or a superset of it (relation.ts). The others are a hint without an answer.
+ * equal to the item or a superset of it (mappings.ts). The others are a hint without an answer.
  *
  *   these sources answer          suggestion
  *   100 each                      yes

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { FRAMEWORK_IDS, type FrameworkId, type LegalDuty } from '../store/framework.ts'
-import { isRelation, type Relation } from './relation.ts'
+import { isRelation, type Relation } from './mappings.ts'
 
 /*
  * Published facts about the frameworks, in engine/assess/frameworks/tables/: identifiers, baselines
@@ -8,7 +8,7 @@ import { isRelation, type Relation } from './relation.ts'
  *
  *   identifiers.tsv  framework, identifier, baselines of the identifier
  *   mappings.tsv     framework, identifier, other framework, how the identifier relates to those of
- *                    the last column (relation.ts), identifiers there
+ *                    the last column (mappings.ts), identifiers there
  *   law.tsv          reference to a law, day from which the duty applies, address of the law that
  *                    sets the day
  *   documents.tsv    beginning of references of AI Security, document, its address

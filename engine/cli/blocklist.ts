@@ -5,7 +5,7 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
 import { oneOf, wholeNumber } from '../kernel/process/settings.ts'
 import { jsonLine, printable } from '../kernel/process/table.ts'
-import type { BlockListLink, BlockListSelection } from '../store/block-list-links.ts'
+import type { BlockListLink, BlockListSelection } from '../store/secrets.ts'
 import { argument, type Commands, change, flag, group, option, query, table, timeText } from './command.ts'
 
 /** Rules that standard error names; the others are counted. */

@@ -15,7 +15,7 @@ import { hostNames, oneOf, portNumber, setting } from '../kernel/process/setting
 import { within } from '../kernel/process/signals.ts'
 import { secretText } from '../kernel/process/table.ts'
 import { SCANS } from '../scan/scan-now.ts'
-import { SCOPES } from '../store/api-keys.ts'
+import { SCOPES } from '../store/secrets.ts'
 import { type Commands, change, flag, option } from './command.ts'
 import type { AdminContext, Output } from './context.ts'
 import { discovery, waitForScan } from './scan.ts'

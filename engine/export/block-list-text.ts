@@ -1,5 +1,5 @@
 import { isoSeconds } from '../kernel/process/clock.ts'
-import type { BlockListSelection } from '../store/block-list-links.ts'
+import type { BlockListSelection } from '../store/secrets.ts'
 import type { BlockList, Entry, EntryKind, FormatReach } from './block-list.ts'
 
 /*

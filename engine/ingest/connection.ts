@@ -2,12 +2,66 @@ import { SCRATCH_BYTES } from '../formats/log-line.ts'
 import { SECOND_MS } from '../kernel/process/clock.ts'
 import { deferred } from '../kernel/process/deferred.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
-import { KeptBytes } from './kept-bytes.ts'
 import type { MessagePipeline } from './message-pipeline.ts'
 import type { Origin } from './origin.ts'
 import type { ReadBudget, WaitingConnection } from './read-budget.ts'
 import { Follows, HEADERS_BYTES_MAX } from './syslog/counted.ts'
 import { type FrameSink, Framing } from './syslog/framing.ts'
+
+const NOTHING = Buffer.alloc(0)
+/** Space that stays while no bytes are kept. */
+const KEPT_BYTES = 4 * 1024
+
+/** The bytes of a connection that wait for more bytes, or for space in a queue. */
+class KeptBytes {
+  length = 0
+  #buffer: Buffer = NOTHING
+  readonly #onSize: (bytes: number) => void
+
+  /** @param onSize receives each change of `capacity`. May call release(). */
+  constructor(onSize: (bytes: number) => void) {
+    this.#onSize = onSize
+  }
+
+  /** Bytes of memory. */
+  get capacity(): number {
+    return this.#buffer.length
+  }
+
+  /** Removes all bytes. The result is valid until bytes are appended. */
+  take(): Uint8Array {
+    const bytes = this.#buffer.subarray(0, this.length)
+    this.length = 0
+    return bytes
+  }
+
+  /** The space doubles, so that copying stays linear. */
+  append(bytes: Uint8Array): void {
+    const needed = this.length + bytes.length
+    if (needed > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2))
+      this.#buffer.copy(larger, 0, 0, this.length)
+      const more = larger.length - this.#buffer.length
+      this.#buffer = larger
+      this.#onSize(more)
+      if (this.#buffer !== larger) return
+    }
+    this.#buffer.set(bytes, this.length)
+    this.length = needed
+  }
+
+  /** Releases space that `bytes` bytes do not need. */
+  shrink(bytes: number): void {
+    if (this.#buffer.length > KEPT_BYTES && bytes * 2 < this.#buffer.length) this.release()
+  }
+
+  release(): void {
+    const bytes = this.#buffer.length
+    this.#buffer = NOTHING
+    this.length = 0
+    if (bytes > 0) this.#onSize(-bytes)
+  }
+}
 
 /** Why the service closed a connection, or refused it. */
 export const CLOSE_REASONS = [
@@ -60,8 +114,6 @@ export const WORK_BYTES = REST_BYTES_MAX + PIECE_BYTES + 1 + SCRATCH_BYTES
 
 /** After this time without a byte, a message that only its count completes is complete. */
 const PAUSE_MS = SECOND_MS
-
-const NOTHING = Buffer.alloc(0)
 
 /** How far a connection has ended. Kept bytes are still read after `ended` and `closed`. */
 const Phase = {
@@ -127,7 +179,7 @@ class Clocks {
 
 /**
  * One connection. Its bytes are split into messages (framing.ts) in the thread's buffer; the rest is
- * kept (kept-bytes.ts) until more bytes or space follow.
+ * kept (class KeptBytes) until more bytes or space follow.
  */
 export class Connection implements FrameSink, ConnectionReader, WaitingConnection {
   organizationId = ''

@@ -2,18 +2,85 @@ import { type HttpHandler, type HttpRequest, type HttpResponse, refuse, sendErro
 import { batchFromJson, batchLimits, isTooMany } from '../kernel/event/event.ts'
 import { JsonCheck } from '../kernel/event/json.ts'
 import { BytesCheck, type ShapeCheck } from '../kernel/event/shape.ts'
-import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BODY_MESSAGES_MAX } from '../limits.ts'
+import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BODY_MESSAGES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
-import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import { Outcome } from '../store/outcomes.ts'
+import type { MonitoringToken } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, BatchWriter, Malformed } from './accept.ts'
 import { BodyMemory } from './body-memory.ts'
-import type { HttpLogs } from './http-logs.ts'
-import { HEALTH_PATHS, isLogsPath, sendHealth, takeLogs } from './http-logs-answers.ts'
+import type { HttpLogs, LogsTaken } from './http-logs.ts'
 import { redact } from './redact.ts'
 import { type BatchCounters, BODY_PACE, type BodyLimits, LogBodyCheck, refuseToken, withBody } from './request-body.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
+
+/** Log messages: lines, or JSON objects. */
+export const LOGS_PATH = '/ingest/v1/logs'
+
+/**
+ * The paths of Splunk's HTTP Event Collector for events, and for lines. Acknowledgements by channel
+ * are not needed: the response follows when the matches are on disk.
+ *
+ * https://docs.splunk.com/Documentation/Splunk/latest/RESTREF/RESTinput
+ */
+const COLLECTOR_PATHS = new Set(
+  ['', '/event', '/event/1.0', '/raw', '/raw/1.0'].map((path) => `/services/collector${path}`),
+)
+const HEALTH_PATHS: ReadonlySet<string> = new Set(['/services/collector/health', '/services/collector/health/1.0'])
+
+const JSON_FIELDS = ['content-type', 'application/json']
+
+function isLogsPath(path: string): boolean {
+  return path === LOGS_PATH || COLLECTOR_PATHS.has(path)
+}
+
+/** Senders ask before they send, some without a token. */
+function sendHealth(response: HttpResponse): void {
+  response.send({ status: 200, fields: JSON_FIELDS, body: '{"text":"HEC is healthy","code":17}' })
+}
+
+/** A request with log messages. */
+interface LogsRequest {
+  readonly token: string
+  readonly address: string
+  readonly path: string
+}
+
+/** Reads the messages of a body, and answers. */
+async function takeLogs(
+  logs: HttpLogs,
+  bytes: Buffer,
+  { token, address, path }: LogsRequest,
+  response: HttpResponse,
+  counters: BatchCounters,
+): Promise<void> {
+  const outcome = await logs.take(bytes, token, address)
+  if (outcome.kind === 'removed') return refuseToken(response, counters)
+  if (outcome.kind === 'busy') return sendRetry(response, 503, `Try again later: ${outcome.why}`)
+  counters.batches++
+  if (outcome.isOverRate) {
+    return sendRetry(
+      response,
+      429,
+      `The token is over its rate (--token-max-messages-per-second). ${outcome.messages} messages were read; send the others later`,
+    )
+  }
+  const body = COLLECTOR_PATHS.has(path) ? { text: 'Success', code: 0 } : countsOf(outcome)
+  response.send({ status: 200, fields: JSON_FIELDS, body: JSON.stringify(body) })
+}
+
+function countsOf({ messages, counts }: LogsTaken) {
+  const { stored, duplicate, tooLate, unmatched, noDomain, skipped, ambiguous, rejected, unknown } = counts
+  return {
+    messages,
+    ...{ matched: stored, duplicates: duplicate, too_late: tooLate, unmatched, no_domain: noDomain },
+    ...{ skipped, ambiguous, rejected, unknown },
+  }
+}
+
+function sendRetry(response: HttpResponse, status: number, message: string): void {
+  sendError(response, status, message, ['retry-after', String(RETRY_AFTER_SECONDS)])
+}
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -50,7 +117,7 @@ interface Shared extends BodyLimits {
   readonly registry: () => string
 }
 
-export interface EventsOptions {
+interface EventsOptions {
   readonly memory?: BodyMemory
   readonly sources?: SourceTable
   readonly pace?: BodyLimits['pace']
@@ -64,7 +131,7 @@ export interface EventsOptions {
  * duplicates, too_late, rejected: [{ index, error }], registry }` and, if the batch has a report,
  * `coverage: { accepted, error? }`. `registry` is the version in use.
  *
- * With `logs`, also log messages (http-logs-answers.ts).
+ * With `logs`, also log messages.
  */
 export function eventsHandler(
   store: Store,

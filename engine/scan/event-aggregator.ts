@@ -11,12 +11,9 @@ import { ACCESS_SHIFT, API_BIT, type ClientNumbers, INTERACTIVE_BITS } from '../
 import { ClientTable } from './client-table.ts'
 import { domainStrength, METHOD_WEIGHT } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
+import { NAMES_MAX, NameTable, NO_NAME, PairTable, SourceCounts, UnmatchedCopies } from './event-tables.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { mergeClients } from './kept-clients.ts'
-import { NAMES_MAX, NameTable, NO_NAME } from './name-table.ts'
-import { PairTable } from './pair-table.ts'
-import { SourceCounts } from './source-counts.ts'
-import { UnmatchedCopies } from './unmatched-copies.ts'
 
 /*
  * Aggregates buffered events in place: columns are read from the bytes of a packed event, and

@@ -1,5 +1,7 @@
-import type { Table } from '../kernel/lmdb/environment.ts'
-import type { Family } from './family.ts'
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
+import type { ApiVersions } from './api-versions.ts'
+import { Family } from './family.ts'
+import type { FormatRule } from './format-rule.ts'
 import { ORGANIZATION_KEY_BYTES, UUID_BYTES, uuidBytes } from './keys.ts'
 
 /**
@@ -111,4 +113,59 @@ function secretKey(secret: Secret): Buffer {
   if (key.length !== ORGANIZATION_KEY_BYTES + UUID_BYTES)
     throw new Error(`not a UUID: ${secret.organizationId} ${secret.id}`)
   return key
+}
+
+export const SCOPES = ['scores:read', 'recommendations:read', 'discovery:read', 'assessments:read'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** `visible` is the first 8 hex digits after the prefix. */
+export interface ApiKey extends Secret {
+  readonly scopes: readonly Scope[]
+}
+
+export function apiKeysOf(environment: Environment, versions: ApiVersions): Secrets<ApiKey> {
+  const records = new Family<ApiKey>(environment.table('api-keys'), 'API key')
+  return new Secrets(records, environment.table('api-key-hashes'), (organizationId) => versions.change(organizationId))
+}
+
+/** Whether `05/06/2026` is 5 June or May 6. */
+export const DAY_ORDERS = ['day-first', 'month-first'] as const
+
+/** `visible` is the first 8 hex digits after the prefix. */
+export interface MonitoringToken extends Secret {
+  /** The time zone of the devices' clocks, for messages without one. Default: UTC. */
+  readonly zone?: string
+  /** The day order in the devices' messages, if it is ambiguous. */
+  readonly dayOrder?: (typeof DAY_ORDERS)[number]
+  /** Whether the devices' messages name the original clients behind proxies, reliably. */
+  readonly forwardedClients?: boolean
+  /** How messages are read that no other format reads. */
+  readonly formatRule?: FormatRule
+}
+
+export function monitoringTokensOf(environment: Environment): Secrets<MonitoringToken> {
+  return new Secrets(
+    new Family<MonitoringToken>(environment.table('monitoring-tokens'), 'monitoring token'),
+    environment.table('token-hashes'),
+  )
+}
+
+export const BLOCKED_DECISIONS = ['not-approved', 'rejected'] as const
+export type BlockedDecision = (typeof BLOCKED_DECISIONS)[number]
+
+/** Which platforms a block list blocks, of those with at least this risk in the registry. */
+export interface BlockListSelection {
+  readonly blocks: BlockedDecision
+  /** 0 to 100. */
+  readonly riskMin: number
+}
+
+/** A block list that a device downloads with a secret. */
+export interface BlockListLink extends Secret, BlockListSelection {}
+
+export function blockListLinksOf(environment: Environment): Secrets<BlockListLink> {
+  return new Secrets(
+    new Family<BlockListLink>(environment.table('block-list-links'), 'block list link'),
+    environment.table('block-list-link-hashes'),
+  )
 }

@@ -3,11 +3,9 @@ import { Environment } from '../kernel/lmdb/environment.ts'
 import { AccountLinks } from './account-links.ts'
 import { AlertChannels } from './alert-channels.ts'
 import { Alerts } from './alerts.ts'
-import { type ApiKey, apiKeysOf } from './api-keys.ts'
 import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
-import { type BlockListLink, blockListLinksOf } from './block-list-links.ts'
 import { EventBuffer } from './buffer.ts'
 import { Candidates } from './candidates.ts'
 import { ClientDays } from './client-days.ts'
@@ -26,7 +24,6 @@ import { KeyUses } from './key-uses.ts'
 import { LogPositions } from './log-positions.ts'
 import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
-import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Nodes } from './nodes.ts'
 import { Organizations } from './organizations.ts'
 import { OwnFrameworks } from './own-frameworks.ts'
@@ -42,6 +39,14 @@ import { ReportSchedules } from './report-schedules.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
+import {
+  type ApiKey,
+  apiKeysOf,
+  type BlockListLink,
+  blockListLinksOf,
+  type MonitoringToken,
+  monitoringTokensOf,
+} from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
 import { Sessions } from './sessions.ts'
 import { Sources } from './sources.ts'

@@ -6,7 +6,7 @@ import { RecentKeyUses } from '../../api/key-uses.ts'
 import type { RateLimit } from '../../api/rate-limit/rate-limit.ts'
 import { apiServer } from '../../api/routes.ts'
 import { Administration } from '../../engine/admin/administration.ts'
-import { SCOPES } from '../../engine/store/api-keys.ts'
+import { SCOPES } from '../../engine/store/secrets.ts'
 import { IMPLEMENTATIONS, serve } from '../support/https.ts'
 import { makeOrganization, openStore } from '../support/store.ts'
 

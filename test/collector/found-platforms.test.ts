@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FoundPlatforms } from '../../collector/found-platforms.ts'
+import { FoundPlatforms } from '../../collector/watch.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 
 const catalogOf = (...names: string[]): Catalog =>

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from '../../collector/limits.ts'
-import { Ticker, type TickerWork } from '../../collector/ticker.ts'
+import { Ticker, type TickerWork } from '../../collector/watch.ts'
 import { deferred } from '../../engine/kernel/process/deferred.ts'
 
 /** Work that counts its calls. `upTo(n)` resolves at the n-th tick. */

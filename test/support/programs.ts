@@ -4,7 +4,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type AdminRow, programFor } from '../../engine/cli/program.ts'
 import { failureOf } from '../../engine/kernel/process/program.ts'
-import { SCOPES } from '../../engine/store/api-keys.ts'
+import { SCOPES } from '../../engine/store/secrets.ts'
 
 /** The compiled programs, in the layout of a package. */
 const DIST = new URL('../../', import.meta.url)

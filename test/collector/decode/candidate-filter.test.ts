@@ -1,7 +1,7 @@
 import t from 'tap'
 import { COUNTER_COUNT, Counter } from '../../../collector/batch/counters.ts'
-import { CandidateFilter } from '../../../collector/decode/candidate-filter.ts'
 import { FoundName, NameForm } from '../../../collector/decode/name.ts'
+import { CandidateFilter } from '../../../collector/decode/name-sink.ts'
 import { ethernet, ipv4, udp } from '../../support/packets.ts'
 import { dnsQuery } from '../../support/packets-dns.ts'
 import { FrameDecoder } from '../decode-frames.ts'

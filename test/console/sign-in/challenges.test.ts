@@ -1,6 +1,6 @@
 import t from 'tap'
 import { OverloadError } from '../../../console/changes.ts'
-import { CHALLENGE_MS, Challenges } from '../../../console/sign-in/challenges.ts'
+import { CHALLENGE_MS, Challenges } from '../../../console/sign-in/passkeys.ts'
 import { relyingPartyOf } from '../../../console/sign-in/webauthn.ts'
 
 const NOW = 1_780_000_000_000

@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
 import { CommanderError } from 'commander'
 import t from 'tap'
-import { commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/pages.ts'
+import { commandsOf, pagePaths, programs } from '../../../deploy/docs/references.ts'
 
 /** The script of each program, which pages for work in a clone use. */
 const SCRIPTS: Readonly<Record<string, string>> = {

@@ -2,9 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import t from 'tap'
-import { commandName, commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/pages.ts'
+import { commandName, commandsOf, pagePaths, programs } from '../../../deploy/docs/references.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 
 /**

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { generatedParts, pageText, withGenerated } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/pages.ts'
+import { pagePaths } from '../../../deploy/docs/references.ts'
 import { FORMATS } from '../../../engine/formats/formats.ts'
 
 const parts = await generatedParts()

@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { COMMAND_PAGES } from '../../../deploy/docs/command-pages.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/pages.ts'
+import { pagePaths } from '../../../deploy/docs/references.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 
 const GUIDE_WORDS_MAX = 900

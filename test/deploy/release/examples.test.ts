@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import t from 'tap'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/pages.ts'
+import { pagePaths } from '../../../deploy/docs/references.ts'
 import { PROGRAMS } from '../../../deploy/release/programs.ts'
 import { installedPage } from '../../../deploy/release/tree.ts'
 

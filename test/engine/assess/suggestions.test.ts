@@ -1,7 +1,6 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { mappedItems } from '../../../engine/assess/mappings.ts'
-import { composed, type Relation } from '../../../engine/assess/relation.ts'
+import { composed, mappedItems, type Relation } from '../../../engine/assess/mappings.ts'
 import { itemKey } from '../../../engine/assess/rules.ts'
 import { itemsOf } from '../../../engine/assess/states.ts'
 import { crosswalk, evidenceText, suggestionsFor } from '../../../engine/assess/suggestions.ts'

@@ -8,8 +8,8 @@ import {
   summaryLines,
 } from '../../../engine/export/block-list-text.ts'
 import { BLOCK_LIST_ENTRIES_MAX } from '../../../engine/limits.ts'
-import type { BlockListSelection } from '../../../engine/store/block-list-links.ts'
 import { DECISION_STATES, type DecisionState } from '../../../engine/store/decisions.ts'
+import type { BlockListSelection } from '../../../engine/store/secrets.ts'
 import { catalogOf, loadCatalog, mergeChanges, type Rule } from '../../../registry/catalog.ts'
 import { NameMatcher } from '../../../registry/match.ts'
 import { MATCH_KINDS, type Platform, ROLES } from '../../../registry/platform.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hasAiCategory } from '../../../engine/ingest/ai-category.ts'
+import { hasAiCategory } from '../../../engine/ingest/candidate-table.ts'
 
 const YES: readonly (readonly [device: string, message: string])[] = [
   [

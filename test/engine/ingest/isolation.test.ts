@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { LOGS_PATH } from '../../../engine/ingest/http-logs-answers.ts'
+import { LOGS_PATH } from '../../../engine/ingest/https-batches.ts'
 import { packBatch } from '../../../engine/kernel/event/event.ts'
 import { Control, controlFrame, dataFrame, dnstapMessage } from '../../support/dnstap.ts'
 import { clientOf, ingestSite, messagesOf } from '../../support/ingest-site.ts'

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { unpackZstd } from '../../../engine/ingest/unpack-zstd.ts'
+import { unpackZstd } from '../../../engine/ingest/request-body.ts'
 import * as fc from '../../support/property.ts'
 
 const MAX = 1024 * 1024

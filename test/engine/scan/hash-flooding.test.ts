@@ -1,8 +1,7 @@
 import t from 'tap'
 import { ClientTable } from '../../../engine/scan/client-table.ts'
 import { hashClient } from '../../../engine/scan/distinct-clients.ts'
-import { NameTable, NO_NAME } from '../../../engine/scan/name-table.ts'
-import { PairTable } from '../../../engine/scan/pair-table.ts'
+import { NameTable, NO_NAME, PairTable } from '../../../engine/scan/event-tables.ts'
 import { type CountingView, collidingTexts, countingView } from '../../support/colliding-texts.ts'
 
 /** 4,096 keys. With one hash for all, a table compares each with all before it: 8 million times. */

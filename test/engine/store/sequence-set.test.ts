@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SequenceSet } from '../../../engine/store/sequence-set.ts'
+import { SequenceSet } from '../../../engine/store/seen-instance.ts'
 import * as fc from '../../support/property.ts'
 
 t.test('the set behaves like a Set, with ranges that neither touch nor overlap', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { threadCpuMs } from '../../../../engine/kernel/process/thread-cpu.ts'
+import { threadCpuMs } from '../../../../engine/scan/scan-runner.ts'
 
 /** Spins until the process has taken this much more CPU time. */
 function spin(milliseconds: number): void {
