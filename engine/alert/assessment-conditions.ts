@@ -8,7 +8,7 @@ import { type Condition, type ConditionBundle, type ConditionInput, lineOf, type
 export const ASSESSMENT_RULES: RuleGroup = {
   name: 'assessments',
   rules: ['score-fell', 'recommendation-opened', 'item-overdue'],
-  remembered: ['score-fell'],
+  remembered: () => ['score-fell'],
   // Every change of assessments and recommendations has an audit entry.
   fingerprint: ({ store, organization: { id }, nowMs }) => `${store.auditLog.lastSequence(id)} ${isoDay(nowMs)}`,
   conditions: (input) => ({

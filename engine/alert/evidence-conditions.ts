@@ -13,7 +13,7 @@ const ITEMS_NAMED_MAX = 5
 export const EVIDENCE_RULES: RuleGroup = {
   name: 'evidence',
   rules: ['answer-unsupported'],
-  remembered: [],
+  remembered: () => [],
   fingerprint({ store, organization: { id }, nowMs }) {
     const assessed = store.published.head(id, PublishedList.assessments)
     if (assessed === undefined) return 'none'

@@ -6,7 +6,7 @@ import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './c
 export const EXPIRY_RULES: RuleGroup = {
   name: 'expiry',
   rules: ['api-key-unused', 'api-key-expiring', 'approval-expiring'],
-  remembered: [],
+  remembered: () => [],
   fingerprint: () => '',
   conditions(input) {
     const { store, organization, nowMs } = input

@@ -17,7 +17,7 @@ const COVERAGE_MARGIN = 5
 export const SENDER_RULES: RuleGroup = {
   name: 'senders',
   rules: ['source-silent', 'source-degraded', 'sensor-silent', 'sensor-degraded', 'coverage-low'],
-  remembered: [],
+  remembered: () => [],
   fingerprint: () => '',
   conditions(input) {
     const { store, organization } = input
