@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/process/clock.ts'
 import { type ChannelSettings, secretsOf } from './channel-settings.ts'
 import { slackBody, teamsBody } from './chat.ts'
 import { type Post, post } from './http-post.ts'
-import type { AlertMessage, ChannelMessage } from './message.ts'
+import type { AlertMessage, CompletedMessage } from './message.ts'
 import { type SendOptions, type SendOutcome, TOO_LATE } from './send-outcome.ts'
 import { sendMail } from './smtp.ts'
 import { sendSyslog } from './syslog.ts'
@@ -14,7 +14,7 @@ import { signedFields } from './webhook-signature.ts'
  */
 export function send(
   settings: ChannelSettings,
-  message: ChannelMessage,
+  message: CompletedMessage,
   clock: Clock,
   options: SendOptions,
 ): Promise<SendOutcome> {
@@ -52,12 +52,14 @@ export async function inTime(
 
 async function sendOnce(
   settings: ChannelSettings,
-  message: ChannelMessage,
+  message: CompletedMessage,
   clock: Clock,
   options: SendOptions,
 ): Promise<SendOutcome> {
   if (settings.kind === 'smtp') return sendMail(settings, message, options)
-  if (message.type === 'report') return { kind: 'refused', why: 'reports are sent by mail only' }
+  if (message.type === 'report' || message.type === 'manager') {
+    return { kind: 'refused', why: 'reports and messages to managers are sent by mail only' }
+  }
   switch (settings.kind) {
     case 'webhook':
     case 'slack':
