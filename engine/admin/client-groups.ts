@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { addressBytes, canonicalAddress } from '../kernel/process/network.ts'
@@ -17,6 +18,8 @@ const HEADER = /^(?:user|address|client)$/i
 /** The address of `10.2.0.0/16`, `[2001:db8::1]` or `[2001:db8::1]:443`. */
 const IN_NETWORK_OR_BRACKETS = /^\[?([^\]/]+)[\]/]/
 const LINE_SHOWN_CHARS = 60
+/** Members whose pseudonyms are made before others have their turn: about 5 ms. */
+const MEMBERS_PER_TURN = 250
 
 /** Groups with members as they are stored, and the setting that they were made for. */
 export interface StoredGroups extends ClientSettings {
@@ -78,21 +81,28 @@ function isText(text: string): boolean {
 }
 
 /**
- * The groups with members as clients are stored. Pseudonyms of many members take a second, so this
- * is not for a write transaction.
+ * The groups with members as clients are stored. Pseudonyms of many members take a second, so others
+ * have their turn in between.
  *
  * @throws Fault SECRETS_KEY
  */
-export function storedGroups(store: Store, organization: Organization, groups: readonly ReadGroup[]): StoredGroups {
+export async function storedGroups(
+  store: Store,
+  organization: Organization,
+  groups: readonly ReadGroup[],
+): Promise<StoredGroups> {
   const stored = storedClients(store, organization)
-  return {
-    mode: clientModeOf(organization),
-    keyId: organization.clientKeyId ?? '',
-    groups: groups.map(({ members, ...group }) => {
-      const personOf = new Map(members.map((member) => [stored(member), personKey(member)]))
-      return { ...group, members: [...personOf.keys()], people: new Set(personOf.values()).size }
-    }),
+  const all: ClientGroup[] = []
+  let count = 0
+  for (const { members, ...group } of groups) {
+    const personOf = new Map<string, string>()
+    for (const member of members) {
+      personOf.set(stored(member), personKey(member))
+      if (++count % MEMBERS_PER_TURN === 0) await othersTurn()
+    }
+    all.push({ ...group, members: [...personOf.keys()], people: new Set(personOf.values()).size })
   }
+  return { mode: clientModeOf(organization), keyId: organization.clientKeyId ?? '', groups: all }
 }
 
 export function unknownGroup(name: string, known: readonly string[]): Fault {

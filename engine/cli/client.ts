@@ -188,8 +188,8 @@ export const commands: Commands = {
     import: change('Replace the groups by those in a CSV file (user or address,group,manager)', {
       params: { file: argument('<file>', 'File: CSV with a row for each member') },
       read: ({ file }) => readGroups(textOf(file, CLIENT_GROUPS_FILE_BYTES_MAX), file),
-      run({ administration, clock, organization, store }, _, read) {
-        administration.clientGroups.replace(organization, storedGroups(store, organization, read))
+      async run({ administration, clock, organization, store }, _, read) {
+        administration.clientGroups.replace(organization, await storedGroups(store, organization, read))
         return groups(store.environment.read(() => groupUse(store, organization, clock.nowMs())))
       },
     }),

@@ -37,7 +37,7 @@ async function made(
   const sender = new Sender()
   const use = (user: string, more = {}) => sender.event('claude.ai', clock.nowMs(), { user, ...more })
   const events = [use('ada', { count: 9 }), use('bob'), use('fay'), use('gil'), use('hal', { count: 1, blocked: 1 })]
-  const stored = storedGroups(store, organization, readGroups(GROUPS, 'groups'))
+  const stored = await storedGroups(store, organization, readGroups(GROUPS, 'groups'))
   if (mode !== 'off') administration.clientGroups.replace(organization, stored)
   await new EventAcceptor(store, clock, quietLog, () => {}).accept(organization.id, events)
   runScan(store, registries, organization.id, 'administrator', clock)

@@ -180,7 +180,7 @@ t.test('much data sent is reported by platform, group and number of clients, and
   const board = ['fay', 'Fay', 'FAY', 'fAY', 'faY']
   const file = `${people.map(member).join('')}${board.map((name) => `${name},Board\n`).join('')}`
   const groups = readGroups(file, 'groups')
-  administration.clientGroups.replace(organization, storedGroups(store, organization, groups))
+  administration.clientGroups.replace(organization, await storedGroups(store, organization, groups))
   administration.alerts.setThreshold(organization, 'bytes-sent', 10)
   const sender = new Sender()
   const sends = (name: string, megabytes: number, users: readonly string[], days = 0) => {
