@@ -243,6 +243,8 @@ export const PERSON_ROWS_MAX = 20_000
 /** Groups of clients of one organization, and their members together. A file with more is refused. */
 export const CLIENT_GROUPS_MAX = 500
 export const CLIENT_GROUP_MEMBERS_MAX = 20_000
+/** Bytes of a text to managers. Longer ones are refused. */
+export const MANAGER_TEXT_BYTES_MAX = 4096
 /** Bytes of a file with groups of clients. Larger files are refused. */
 export const CLIENT_GROUPS_FILE_BYTES_MAX = 4 * 1024 * 1024
 /** With pseudonyms, and in reports, a group of fewer people is not shown: it would say who they are. */

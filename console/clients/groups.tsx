@@ -54,7 +54,7 @@ async function importGroups(visit: Visit): Promise<Answer> {
     site.store.environment.read(() => groupsPage(visit, { values: fields, errors: { text: problem } }, 400))
   if (Buffer.byteLength(text) > GROUPS_BYTES_MAX) return again(`At most ${GROUPS_BYTES_MAX / 1024} KiB`)
   try {
-    await visit.change('client.name', storedGroups(site.store, organization, readGroups(text, 'groups')))
+    await visit.change('client.name', await storedGroups(site.store, organization, readGroups(text, 'groups')))
     return redirect(`${CLIENT_GROUPS_PATH}?done=imported`)
   } catch (error) {
     if (isFault(error, 'USAGE')) return again(error.message)

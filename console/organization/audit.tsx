@@ -34,6 +34,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'client.erase': 'Data of a person erased',
   'client.set': 'Storage of clients changed',
   'client.name': 'Names of clients changed',
+  'manager.notify': 'Managers notified',
   'source.read': 'Sources read',
   'assessment.read': 'Assessments read',
   'recommendation.read': 'Recommendations read',

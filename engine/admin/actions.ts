@@ -31,6 +31,7 @@ export const ACTIONS = {
   'client.erase': 'owner',
   'client.set': 'owner',
   'client.name': 'admin',
+  'manager.notify': 'admin',
   'source.read': 'viewer',
   'assessment.read': 'viewer',
   'recommendation.read': 'viewer',

@@ -14,6 +14,7 @@ import { ClientGroupChanges } from './client-groups.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
 import { FrameworkChanges } from './frameworks.ts'
+import { ManagerChanges } from './managers.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges, RetentionChanges, ScanChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
@@ -50,6 +51,7 @@ export class Administration extends Changes {
   readonly clients = new ClientReads(this.store, this.clock, this.actor)
   readonly clientNames = new ClientNameChanges(this.store, this.clock, this.actor)
   readonly clientGroups = new ClientGroupChanges(this.store, this.clock, this.actor)
+  readonly managers = new ManagerChanges(this.store, this.clock, this.actor)
   readonly persons = new PersonChanges(this.store, this.clock, this.actor)
   readonly scans = new ScanChanges(this.store, this.clock, this.actor)
   readonly assessments = new AssessmentChanges(this.store, this.clock, this.actor)

@@ -56,6 +56,10 @@ const ca = z
   .refine((pem) => pem === '' || pem.includes('-----BEGIN CERTIFICATE-----'), 'Expected certificates in PEM')
   .default('')
 
+export function isMailAddress(text: string): boolean {
+  return mailAddress.safeParse(text).success
+}
+
 const mailAddress = text('The address').regex(MAIL_ADDRESS, 'Expected a mail address such as soc@example.com')
 
 /** The addresses of a mail; none is allowed. */

@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { addressBytes, canonicalAddress } from '../kernel/process/network.ts'
@@ -6,6 +7,7 @@ import { personKey } from '../scan/group-use.ts'
 import type { ClientGroup } from '../store/client-groups.ts'
 import { type ClientSettings, clientModeOf, NAME_BYTES_MAX, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
+import { isMailAddress } from './alert-settings.ts'
 import { Changes, listText } from './changes.ts'
 import { storedClients } from './client-use.ts'
 
@@ -16,6 +18,8 @@ const HEADER = /^(?:user|address|client)$/i
 /** The address of `10.2.0.0/16`, `[2001:db8::1]` or `[2001:db8::1]:443`. */
 const IN_NETWORK_OR_BRACKETS = /^\[?([^\]/]+)[\]/]/
 const LINE_SHOWN_CHARS = 60
+/** Members whose pseudonyms are made before others have their turn: about 5 ms. */
+const MEMBERS_PER_TURN = 250
 
 /** Groups with members as they are stored, and the setting that they were made for. */
 export interface StoredGroups extends ClientSettings {
@@ -26,8 +30,8 @@ export interface StoredGroups extends ClientSettings {
 type ReadGroup = Omit<ClientGroup, 'people'>
 
 /**
- * Reads a CSV file with a row for each member: user or address, and group. A header is optional. A
- * later row replaces the group of a member.
+ * Reads a CSV file with a row for each member: user or address, group, and optionally the mail
+ * address of the group's manager. A header is optional. A later row replaces the group of a member.
  *
  * @throws Fault USAGE with the row that is wrong
  */
@@ -39,18 +43,27 @@ export function readGroups(text: string, where: string): ReadGroup[] {
     throw new Fault('USAGE', `${where}: ${(error as Error).message}`)
   }
   const groupOf = new Map<string, string>()
-  const groups = new Map<string, { readonly name: string; readonly members: string[] }>()
+  const groups = new Map<string, { readonly name: string; readonly members: string[]; manager: string }>()
   for (const [index, row] of rows.entries()) {
-    const [member = '', name = '', ...others] = row
+    const [member = '', name = '', manager = '', ...others] = row
     if (index === 0 && HEADER.test(member)) continue
     const isWrong = !isText(member) || !isText(name) || others.some((cell) => cell !== '')
-    if (isWrong || addressBytes(IN_NETWORK_OR_BRACKETS.exec(member)?.[1] ?? '') !== undefined) {
+    const refuse = (expected: string): Fault => {
       const found = JSON.stringify(row.join(',').slice(0, LINE_SHOWN_CHARS))
-      const expected = 'user or address,group such as jdoe,Finance or 10.20.1.21,Finance'
-      throw new Fault('USAGE', `${where}: row ${index + 1}: expected ${expected}; found ${found}`)
+      return new Fault('USAGE', `${where}: row ${index + 1}: expected ${expected}; found ${found}`)
     }
+    if (isWrong || addressBytes(IN_NETWORK_OR_BRACKETS.exec(member)?.[1] ?? '') !== undefined) {
+      throw refuse('user or address,group,manager such as jdoe,Finance or 10.20.1.21,Finance,grace@example.com')
+    }
+    if (manager !== '' && !(isText(manager) && isMailAddress(manager)))
+      throw refuse('a mail address of the manager, or none')
     const key = name.toLowerCase()
-    groups.set(key, groups.get(key) ?? { name, members: [] })
+    const group = groups.get(key) ?? { name, members: [], manager }
+    groups.set(key, group)
+    // A mail about people must not reach the wrong person.
+    if (manager !== '' && group.manager !== '' && manager.toLowerCase() !== group.manager.toLowerCase())
+      throw refuse(`the manager of ${name} in an earlier row, ${group.manager}`)
+    if (group.manager === '') group.manager = manager
     groupOf.set(canonicalAddress(member), key)
   }
   for (const [member, name] of groupOf) groups.get(name)?.members.push(member)
@@ -58,7 +71,9 @@ export function readGroups(text: string, where: string): ReadGroup[] {
     const most = `${CLIENT_GROUP_MEMBERS_MAX} members and ${CLIENT_GROUPS_MAX} groups`
     throw new Fault('USAGE', `${where}: expected at most ${most}, found ${groupOf.size} and ${groups.size}`)
   }
-  return [...groups.values()].filter(({ members }) => members.length > 0)
+  return [...groups.values()]
+    .filter(({ members }) => members.length > 0)
+    .map(({ manager, ...group }) => ({ ...group, ...(manager !== '' && { manager }) }))
 }
 
 function isText(text: string): boolean {
@@ -66,21 +81,28 @@ function isText(text: string): boolean {
 }
 
 /**
- * The groups with members as clients are stored. Pseudonyms of many members take a second, so this
- * is not for a write transaction.
+ * The groups with members as clients are stored. Pseudonyms of many members take a second, so others
+ * have their turn in between.
  *
  * @throws Fault SECRETS_KEY
  */
-export function storedGroups(store: Store, organization: Organization, groups: readonly ReadGroup[]): StoredGroups {
+export async function storedGroups(
+  store: Store,
+  organization: Organization,
+  groups: readonly ReadGroup[],
+): Promise<StoredGroups> {
   const stored = storedClients(store, organization)
-  return {
-    mode: clientModeOf(organization),
-    keyId: organization.clientKeyId ?? '',
-    groups: groups.map(({ name, members }) => {
-      const personOf = new Map(members.map((member) => [stored(member), personKey(member)]))
-      return { name, members: [...personOf.keys()], people: new Set(personOf.values()).size }
-    }),
+  const all: ClientGroup[] = []
+  let count = 0
+  for (const { members, ...group } of groups) {
+    const personOf = new Map<string, string>()
+    for (const member of members) {
+      personOf.set(stored(member), personKey(member))
+      if (++count % MEMBERS_PER_TURN === 0) await othersTurn()
+    }
+    all.push({ ...group, members: [...personOf.keys()], people: new Set(personOf.values()).size })
   }
+  return { mode: clientModeOf(organization), keyId: organization.clientKeyId ?? '', groups: all }
 }
 
 export function unknownGroup(name: string, known: readonly string[]): Fault {

@@ -3,6 +3,7 @@ import { dayText, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { ALERTS_MAX, PERSON_ROWS_MAX } from '../limits.ts'
 import { beginErasure, ERASED_SUBJECT, isUseOf, namesClient } from '../scan/erase-clients.ts'
+import { personKey } from '../scan/group-use.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import { ClientReader } from '../store/client-records.ts'
 import type { EventQueue } from '../store/event-queue.ts'
@@ -44,7 +45,12 @@ export function personOf(
 ): string[] {
   const { id } = organization
   refuseWhileErasing(store, id)
-  const given = texts.map(storedClients(store, organization))
+  const wanted = new Set(texts.map(personKey))
+  // The address of a manager is never a pseudonym.
+  const managers = store.clientGroups
+    .ofOrganization(id)
+    .flatMap(({ manager }) => (manager !== undefined && wanted.has(personKey(manager)) ? [manager] : []))
+  const given = [...texts.map(storedClients(store, organization)), ...managers]
   if (!withAddresses) return [...new Set(given)]
   if (store.clientSummaries.totals(id) === undefined)
     throw new Fault('CONFLICT', 'the next scan makes the list of addresses; try again after it')
@@ -103,8 +109,10 @@ export function personRows(store: Store, organization: Organization, person: rea
 
 function* rowsOf(store: Store, { id }: Organization, person: ReadonlySet<string>): Generator<PersonRow> {
   if (store.clientErasures.isErasing(id)) return
-  for (const { name, members } of store.clientGroups.ofOrganization(id))
+  for (const { name, members, manager = '' } of store.clientGroups.ofOrganization(id)) {
     for (const member of members) if (person.has(member)) yield { ...NONE, kind: 'group', client: member, text: name }
+    if (person.has(manager)) yield { ...NONE, kind: 'group', client: manager, text: `manager of ${name}` }
+  }
   const names = namesOf(store, id)
   for (const client of person) {
     const { name } = names(client)

@@ -1,12 +1,15 @@
 import { mayNamePeople } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import type { AlertJson, ChannelMessage } from './message.ts'
+import { completedManagerMessage } from './manager-message.ts'
+import type { AlertJson, ChannelMessage, CompletedMessage } from './message.ts'
 
 /**
  * A message as its receiver gets it: with the people who may still be named, and with links to the
- * console. Without the origin of the console there are no links.
+ * console. Without the origin of the console there are no links. undefined: nobody may get it any
+ * more.
  */
-export function completedMessage(store: Store, message: ChannelMessage, origin: string): ChannelMessage {
+export function completedMessage(store: Store, message: ChannelMessage, origin: string): CompletedMessage | undefined {
+  if (message.type === 'manager') return completedManagerMessage(store, message)
   if (message.type !== 'alerts') return message
   const { organization, count, rule } = message
   const people = peopleOf(store, organization.id)

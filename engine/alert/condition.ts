@@ -48,8 +48,10 @@ export interface ConditionUse {
 export interface ConditionBundle {
   readonly id: string
   /** The alert about several of them. */
-  merged(conditions: readonly Condition[]): Pick<Condition, 'subject' | 'title' | 'details'>
+  merged(conditions: readonly Condition[]): MergedConditions
 }
+
+export type MergedConditions = Pick<Condition, 'subject' | 'title' | 'details' | 'people'>
 
 /** What conditions are computed from. */
 export interface ConditionInput {
@@ -73,7 +75,7 @@ export interface RuleGroup {
    * Rules whose reports are kept while the condition does not hold: the subject is reported once,
    * or once per period.
    */
-  readonly remembered: readonly AlertRule[]
+  remembered(input: ConditionInput): readonly AlertRule[]
   /** Changes with what the group reads. '': evaluate it each time, because time matters. */
   fingerprint(input: ConditionInput): string
   conditions(input: ConditionInput): Partial<Record<AlertRule, readonly Condition[]>>

@@ -17,7 +17,7 @@ import { type Condition, type ConditionBundle, type ConditionInput, lineOf, type
 export const EXPIRY_RULES: RuleGroup = {
   name: 'expiry',
   rules: ['api-key-unused', 'api-key-expiring', 'approval-expiring'],
-  remembered: [],
+  remembered: () => [],
   fingerprint: () => '',
   conditions(input) {
     const { store, organization, nowMs } = input
@@ -87,7 +87,7 @@ const ITEMS_NAMED_MAX = 5
 export const EVIDENCE_RULES: RuleGroup = {
   name: 'evidence',
   rules: ['answer-unsupported'],
-  remembered: [],
+  remembered: () => [],
   fingerprint({ store, organization: { id }, nowMs }) {
     const assessed = store.published.head(id, PublishedList.assessments)
     if (assessed === undefined) return 'none'
@@ -164,7 +164,7 @@ const COVERAGE_MARGIN = 5
 export const SENDER_RULES: RuleGroup = {
   name: 'senders',
   rules: ['source-silent', 'source-degraded', 'sensor-silent', 'sensor-degraded', 'coverage-low'],
-  remembered: [],
+  remembered: () => [],
   fingerprint: () => '',
   conditions(input) {
     const { store, organization } = input
@@ -289,7 +289,7 @@ function recentCounters({ store, organization, nowMs }: ConditionInput) {
 export const ASSESSMENT_RULES: RuleGroup = {
   name: 'assessments',
   rules: ['score-fell', 'recommendation-opened', 'item-overdue'],
-  remembered: ['score-fell'],
+  remembered: () => ['score-fell'],
   // Every change of assessments and recommendations has an audit entry.
   fingerprint: ({ store, organization: { id }, nowMs }) => `${store.auditLog.lastSequence(id)} ${isoDay(nowMs)}`,
   conditions: (input) => ({

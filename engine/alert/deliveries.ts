@@ -166,6 +166,7 @@ export class Deliveries {
       const settings = openSettings(secrets, channel)
       const queued = JSON.parse(message.json) as ChannelMessage
       const json = this.#store.environment.read(() => completedMessage(this.#store, queued, consoleOrigin))
+      if (json === undefined) return { kind: 'refused', why: 'the group has no manager or no use any more' }
       const options = { allowed, version, timeoutMs: attemptMs, signal: this.#abort.signal }
       const outcome = await send(settings, json, this.#clock, options)
       faultPoint('alerts:after-send')

@@ -112,10 +112,11 @@ export class AlertEvaluator {
       if (now !== '' && now === before.inputs[group.name]) continue
       if (now !== '') inputs[group.name] = now
       const conditions = group.conditions(input)
+      const remembered = group.remembered(input)
       for (const rule of group.rules) {
         const { muted } = ruleInForce(settings, rule)
         const reported = alerts.reported(organizationId, rule)
-        const isRemembered = group.remembered.includes(rule)
+        const isRemembered = remembered.includes(rule)
         const change = changeOf(rule, conditions[rule] ?? [], reported, { muted, isRemembered, before })
         const raised = muted ? change.raised : change.raised.map((each) => withAudience(each, audience))
         changes.push({ ...change, raised })

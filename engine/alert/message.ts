@@ -64,8 +64,31 @@ interface MessagePart {
 /** Which alerts a channel gets. */
 export type AlertFilter = Pick<AlertChannel, 'severityMin' | 'rules' | 'groups'>
 
+/** A mail to the manager of a group about its use of a platform. */
+export interface ManagerMessage {
+  readonly version: 1
+  readonly type: 'manager'
+  /** 32 hex digits. A message that is sent again has the same. */
+  readonly id: string
+  readonly organization: { readonly id: string; readonly name: string }
+  /** The subject of the mail. */
+  readonly title: string
+  readonly created_at: string
+  /** What a member wrote, which the mail begins with. */
+  readonly text: string
+  readonly platform: { readonly id: string; readonly name: string }
+  /** The name of the group, whose manager is looked up when the mail is sent. */
+  readonly group: string
+  /** Days (UTC) of the use. */
+  readonly first_day: number
+  readonly last_day: number
+}
+
 /** A message in the queue of a channel. */
-export type ChannelMessage = AlertMessage | ReportMessage
+export type ChannelMessage = AlertMessage | ReportMessage | ManagerMessage
+
+/** A message as its receiver gets it. */
+export type CompletedMessage = AlertMessage | ReportMessage | (ManagerMessage & { readonly to: string })
 
 /** Whether a channel gets an alert. */
 export function isWanted({ severityMin, rules, groups }: AlertFilter, alert: Alert): boolean {

@@ -5,7 +5,7 @@ import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/
 import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, type ConditionUse, lineOf, type RuleGroup } from './condition.ts'
-import { sentVolumes } from './volume-conditions.ts'
+import { isClientListMade, sentVolumes, VOLUME_RULES } from './volume-conditions.ts'
 
 /** Days for which late logs count, such as files that are sent after a weekend. */
 const LATE_DAYS_MAX = 7
@@ -15,9 +15,11 @@ export const PLATFORM_RULES: RuleGroup = {
   name: 'platforms',
   rules: [
     ...(['new-platform', 'unapproved-platform', 'rejected-platform', 'rejected-platform-blocked'] as const),
-    ...(['platform-volume', 'bytes-sent', 'bytes-unusual'] as const),
+    'platform-volume',
+    ...VOLUME_RULES,
   ],
-  remembered: ['new-platform'],
+  // While the clients are not known, what was reported about them has not ended.
+  remembered: (input) => ['new-platform', ...(isClientListMade(input) ? [] : VOLUME_RULES)],
   fingerprint: ({ store, organization }) => {
     const { generation, riskFormula = 0 } = store.scanStates.get(organization.id)
     return `${generation} ${formulaText(riskFormula)}`

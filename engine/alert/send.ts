@@ -5,7 +5,7 @@ import { assertExpected } from '../kernel/process/failure.ts'
 import { connectTo, requestOver } from '../kernel/process/outbound-address.ts'
 import { ALERT_ANSWER_BYTES_MAX } from '../limits.ts'
 import { type ChannelSettings, secretsOf } from './channel-settings.ts'
-import { type AlertMessage, type ChannelMessage, linesOfAlert } from './message.ts'
+import { type AlertMessage, type CompletedMessage, linesOfAlert } from './message.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome, TOO_LATE } from './send-outcome.ts'
 import { sendMail } from './smtp.ts'
 import { sendSyslog } from './syslog.ts'
@@ -164,7 +164,7 @@ async function bodyOf(answer: IncomingMessage, signal: AbortSignal): Promise<str
  */
 export function send(
   settings: ChannelSettings,
-  message: ChannelMessage,
+  message: CompletedMessage,
   clock: Clock,
   options: SendOptions,
 ): Promise<SendOutcome> {
@@ -202,12 +202,14 @@ export async function inTime(
 
 async function sendOnce(
   settings: ChannelSettings,
-  message: ChannelMessage,
+  message: CompletedMessage,
   clock: Clock,
   options: SendOptions,
 ): Promise<SendOutcome> {
   if (settings.kind === 'smtp') return sendMail(settings, message, options)
-  if (message.type === 'report') return { kind: 'refused', why: 'reports are sent by mail only' }
+  if (message.type === 'report' || message.type === 'manager') {
+    return { kind: 'refused', why: 'reports and messages to managers are sent by mail only' }
+  }
   switch (settings.kind) {
     case 'webhook':
     case 'slack':

@@ -6,7 +6,7 @@ import { withoutBrackets } from '../kernel/process/network.ts'
 import { connectChecked } from '../kernel/process/outbound-address.ts'
 import type { ReportMessage } from '../store/report-schedules.ts'
 import { type SmtpSettings, secretsOf } from './channel-settings.ts'
-import { type AlertMessage, type ChannelMessage, linesOfAlert, wordsOf } from './message.ts'
+import { type AlertMessage, type CompletedMessage, linesOfAlert, wordsOf } from './message.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 const require = createRequire(import.meta.url)
@@ -34,7 +34,7 @@ interface MailError extends NodeJS.ErrnoException {
 /** Sends one mail over a connection of its own, whose address was checked. */
 export async function sendMail(
   settings: SmtpSettings,
-  message: ChannelMessage,
+  message: CompletedMessage,
   options: SendOptions,
 ): Promise<SendOutcome> {
   // Loaded on demand: most services send no mail.
@@ -89,15 +89,26 @@ export async function sendMail(
   }
 }
 
-function mailOf({ from, to }: SmtpSettings, message: ChannelMessage) {
+function mailOf({ from, to }: SmtpSettings, message: CompletedMessage) {
   const domain = from.slice(from.lastIndexOf('@') + 1).replace(/[^a-z0-9.-]/gi, '')
   return {
     from,
-    ...(message.type === 'report' ? reportMail(message, to) : alertMail(message, to)),
+    ...contentOf(message, to),
     // The same in each attempt: mail servers and programs drop the second one.
     messageId: `<${message.id}@${domain}>`,
     date: new Date(message.created_at),
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Posture-Alert': message.id },
+  }
+}
+
+function contentOf(message: CompletedMessage, toByDefault: readonly string[]) {
+  switch (message.type) {
+    case 'report':
+      return reportMail(message, toByDefault)
+    case 'manager':
+      return { to: message.to, subject: `[${message.organization.name}] ${message.title}`, text: message.text }
+    default:
+      return alertMail(message, toByDefault)
   }
 }
 

@@ -3,7 +3,7 @@ import { namableGroupsOf } from '../scan/group-use.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
 import type { ClientReader } from '../store/client-records.ts'
 import { type ClientSummary, DAY_NUMBERS, numbersOf } from '../store/client-summaries.ts'
-import { type Condition, type ConditionInput, lineOf, NAMED_PEOPLE_MAX } from './condition.ts'
+import { type Condition, type ConditionInput, lineOf, type MergedConditions, NAMED_PEOPLE_MAX } from './condition.ts'
 
 const BYTES_PER_MB = 1_000_000
 /**
@@ -32,7 +32,7 @@ interface Excess {
   readonly usual?: number
 }
 
-const VOLUME_RULES = ['bytes-sent', 'bytes-unusual'] as const
+export const VOLUME_RULES = ['bytes-sent', 'bytes-unusual'] as const
 type VolumeRule = (typeof VOLUME_RULES)[number]
 
 /** A client with more bytes than a rule allows. */
@@ -53,7 +53,7 @@ export function sentVolumes(
     const find = finderOf(input, rule, firstDay)
     return [
       ...named.flatMap((series) => find(series.days).map((excess) => conditionOf(input, rule, series, excess))),
-      ...[...clients[rule].values()].flatMap((all) => clientCondition(input, rule, all)),
+      ...[...clients[rule].values()].flatMap((all) => clientConditions(input, rule, all)),
     ]
   }
   return { 'bytes-sent': conditions('bytes-sent'), 'bytes-unusual': conditions('bytes-unusual') }
@@ -112,18 +112,37 @@ function megabytes(bytes: number): string {
   return `${(bytes / BYTES_PER_MB).toFixed(bytes < BYTES_PER_MB ? 2 : 0)} MB`
 }
 
-/** Clients of one day are one condition: they are counted, and named only if the organization allows it. */
-function clientCondition(input: ConditionInput, rule: VolumeRule, all: ExcessOfClient[]): Condition[] {
-  const most = all.sort((a, b) => b.bytes - a.bytes).slice(0, NAMED_PEOPLE_MAX)
-  const [first] = most
-  if (first === undefined) return []
+/**
+ * Each client above the limit on one day is a condition, so that each is reported once. Those that
+ * are found together are one alert, which counts them, and names them only if the organization
+ * allows it.
+ */
+function clientConditions(input: ConditionInput, rule: VolumeRule, all: ExcessOfClient[]): Condition[] {
   const { id, name } = input.organization
   const subject = { kind: 'organization', id, name: lineOf(name) } as const
-  const who = all.length === 1 ? 'A client' : `${all.length} clients each`
-  const one = conditionOf(input, rule, { who, days: new Map(), condition: () => ({ subject }) }, first)
-  const isSum = rule === 'bytes-unusual' && all.length > 1
-  const title = `${who} sent more than ${input.threshold(rule)} times their usual day on ${one.period}`
-  return [{ ...one, ...(isSum && { title }), people: most.map(({ client }) => client) }]
+  const series = { who: 'A client', days: new Map(), condition: () => ({ subject }) }
+  return all
+    .sort((a, b) => b.bytes - a.bytes)
+    .map((excess) => {
+      const condition = conditionOf(input, rule, series, excess)
+      const { key, period } = condition
+      return {
+        ...condition,
+        key: `${key} ${excess.client}`,
+        people: [excess.client],
+        bundle: { id: `clients ${period}`, merged: (each) => mergedClients(input, rule, each) },
+      }
+    })
+}
+
+function mergedClients(input: ConditionInput, rule: VolumeRule, conditions: readonly Condition[]): MergedConditions {
+  const [first] = conditions
+  if (first === undefined) throw new Error('no conditions to merge')
+  const threshold = input.threshold(rule)
+  const limit = rule === 'bytes-sent' ? `${threshold} MB` : `${threshold} times their usual day`
+  const title = `${conditions.length} clients each sent more than ${limit} on ${first.period}`
+  const people = conditions.flatMap((each) => each.people ?? []).slice(0, NAMED_PEOPLE_MAX)
+  return { subject: first.subject, title, details: first.details, people }
 }
 
 /** An approved platform is covered: its day is not reported again if the approval ends. */
@@ -165,8 +184,7 @@ function ofClients(input: ConditionInput, firstDay: number) {
   }
   const finders = VOLUME_RULES.map((rule) => [clients[rule], finderOf(input, rule, firstDay)] as const)
   const groupOf = namableGroupsOf(store, organization)
-  const isErasing = store.clientErasures.isErasing(organization.id)
-  for (const summary of isErasing ? [] : store.clientSummaries.all(organization.id)) {
+  for (const summary of isClientListMade(input) ? store.clientSummaries.all(organization.id) : []) {
     const days = daysOf(summary)
     for (const [byDay, find] of finders) {
       for (const excess of find(days)) {
@@ -186,6 +204,11 @@ function ofClients(input: ConditionInput, firstDay: number) {
     return { days, who: `The group ${name}`, condition: () => ({ subject, groups: [name] }) }
   })
   return { groups, clients }
+}
+
+/** An erasure removes the list, and the next scan makes it again. */
+export function isClientListMade({ store, organization: { id } }: ConditionInput): boolean {
+  return !store.clientErasures.isErasing(id) && store.clientSummaries.totals(id) !== undefined
 }
 
 /** The bytes that a client sent by day. */

@@ -64,6 +64,7 @@ const groups = table<GroupUse>([
   ['Group', 'name', { wrap: true }],
   [null, 'kind', { of: ({ isNetwork }) => (isNetwork ? 'network' : 'group') }],
   ['Members', 'members', { hide: 3 }],
+  ['Manager', 'manager', { hide: 1, of: ({ manager }) => manager || null }],
   ['Clients', 'clients'],
   ['Platforms', 'platforms', { of: ({ platformIds }) => platformIds.size }],
   ['Matches', 'matches'],
@@ -184,11 +185,11 @@ export const commands: Commands = {
     },
   }),
   groups: group('Set the departments and teams of clients', {
-    import: change('Replace the groups by those in a CSV file (user or address,group)', {
+    import: change('Replace the groups by those in a CSV file (user or address,group,manager)', {
       params: { file: argument('<file>', 'File: CSV with a row for each member') },
       read: ({ file }) => readGroups(textOf(file, CLIENT_GROUPS_FILE_BYTES_MAX), file),
-      run({ administration, clock, organization, store }, _, read) {
-        administration.clientGroups.replace(organization, storedGroups(store, organization, read))
+      async run({ administration, clock, organization, store }, _, read) {
+        administration.clientGroups.replace(organization, await storedGroups(store, organization, read))
         return groups(store.environment.read(() => groupUse(store, organization, clock.nowMs())))
       },
     }),

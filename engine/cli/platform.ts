@@ -1,15 +1,19 @@
+import { z } from 'zod'
 import { type Contact, USES, type Use, useOf } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { scoreOf } from '../../registry/risk-sum.ts'
 import { type NamesOf, namesOf, type PlatformDay, type PlatformUse, type SourceUse } from '../admin/client-use.ts'
+import { managerText } from '../admin/managers.ts'
 import { USE_NAMES } from '../admin/platform-rows.ts'
 import { dayText } from '../kernel/process/clock.ts'
 import { duration } from '../kernel/process/duration.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { oneOf } from '../kernel/process/settings.ts'
 import type { Shown } from '../kernel/process/table.ts'
+import { lastDaysOf } from '../scan/day-range.ts'
 import { Evidence } from '../scan/evidence.ts'
 import { type PublishedPlatform, publishedPlatform } from '../scan/listed-discovery.ts'
+import { type PlatformGroup, platformGroups } from '../scan/platform-groups.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { contactFields } from '../store/client-records.ts'
 import type { ClientUse } from '../store/client-sum.ts'
@@ -160,6 +164,12 @@ const sources = table<SourceUse>([
   ['Matches', 'matches'],
 ])
 
+const mails = table<PlatformGroup>([
+  ['Group', 'name', { wrap: true }],
+  ['Manager', 'manager', { wrap: true, of: ({ manager }) => manager || null }],
+  ['People', 'people', { of: ({ people }) => people.length }],
+])
+
 export const commands: Commands = {
   list: query('List the platforms in the evidence that were used, most matches first', {
     params: {
@@ -207,6 +217,33 @@ export const commands: Commands = {
       if (by.bySource) return sources(use.sources.slice(0, limit))
       const published = store.environment.read(() => publishedPlatform(store, organization, platform.name))
       return summary([{ platform, use, metadata: published?.metadata }])
+    },
+  }),
+  'notify-managers': change('Send a mail to the managers of the groups that used a platform in the evidence window', {
+    params: {
+      platform: argument('<platform>', 'Id or name of the platform'),
+      channel: option(
+        '--channel <channel>',
+        'Send through this alert channel of the kind smtp, if there are several',
+        z.string().optional(),
+      ),
+      text: option('--text <text>', 'Set the text that the mails begin with'),
+      dryRun: flag('--dry-run', 'List the groups and their managers, and send nothing'),
+    },
+    run({ administration, organization, registry, store, clock }, { platform: named, channel, dryRun, ...given }) {
+      const platform = platformOf(registry.catalogOf(organization.id).platforms, named)
+      administration.clients.note(organization, { platform: platform.name })
+      const nowMs = clock.nowMs()
+      const range = lastDaysOf(organization.evidenceWindowDays, nowMs)
+      const { states } = store.decisions.inForce(organization.id, nowMs)
+      const { text = managerText(organization, platform.name, states.get(platform.id) ?? 'waiting') } = given
+      const found = store.environment.read(() => platformGroups(store, organization, platform.id, range))
+      const using = found.filter(({ people }) => people.length > 0)
+      if (dryRun) return mails(using)
+      const notified = using.filter(({ manager }) => manager !== '')
+      const groups = notified.map(({ name }) => name)
+      administration.managers.notifyManagers(organization, { platform, groups, range, text, channel })
+      return mails(notified)
     },
   }),
 }

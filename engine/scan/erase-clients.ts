@@ -60,17 +60,18 @@ export function beginErasure(store: Store, organizationId: string, person?: read
   scanStates.put(organizationId, { ...state, generation: state.generation + 1 })
 }
 
-/** Erases the names and groups of a person. */
+/** Erases the names and groups of a person, also as the manager of a group. */
 function erasePerson({ clientGroups, clientNames }: Store, organizationId: string, person: ReadonlySet<string>): void {
   for (const client of person) clientNames.removeHost(organizationId, client)
   const groups = clientGroups.ofOrganization(organizationId)
   clientGroups.removeAll(organizationId)
-  for (const { name, members, people = members.length } of groups) {
+  for (const { name, members, people = members.length, manager } of groups) {
     const left = members.filter((member) => !person.has(member))
     if (left.length === 0) continue
     // At most: the spellings of a name that are left may be those of the erased ones.
     const peopleLeft = Math.max(1, people - (members.length - left.length))
-    clientGroups.put(organizationId, { name, members: left, people: peopleLeft })
+    const isKept = manager !== undefined && !person.has(manager)
+    clientGroups.put(organizationId, { name, members: left, people: peopleLeft, ...(isKept && { manager }) })
   }
 }
 

@@ -12,7 +12,7 @@ export type GroupOf = (client: Pick<ClientSummary, 'client' | 'isUser' | 'addres
 interface Groups {
   readonly groupOf: GroupOf
   /** All that may be shown, in the order of their names. */
-  readonly all: readonly Pick<GroupUse, 'name' | 'members' | 'isNetwork'>[]
+  readonly all: readonly Pick<GroupUse, 'name' | 'members' | 'isNetwork' | 'manager'>[]
 }
 
 /** The use of AI platforms by one group. */
@@ -21,6 +21,8 @@ export interface GroupUse extends DaysSum {
   readonly isNetwork: boolean
   /** People and addresses in the group; of a network, those among its clients. */
   readonly members: number
+  /** The mail address of the manager; '' if none is known. */
+  readonly manager: string
   readonly clients: number
   readonly platformIds: ReadonlySet<string>
 }
@@ -34,7 +36,7 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
   const isPseudonymous = clientModeOf(organization) === 'pseudonym'
   const groups = clientGroups
     .ofOrganization(id)
-    .map(({ name, members, people = members.length }) => ({ name, members, people }))
+    .map(({ people, manager = '', ...group }) => ({ ...group, people: people ?? group.members.length, manager }))
     .filter(({ people }) => !isPseudonymous || people >= GROUP_PEOPLE_MIN)
   let ofMember: ReadonlyMap<string, string> | undefined
   const networkOf = clientNames.networkNames(id)
@@ -48,11 +50,11 @@ export function groupsOf({ clientGroups, clientNames }: Store, organization: Org
       return ofMember.get(client) ?? (last === undefined ? undefined : (ofMember.get(last) ?? networkOf(last)))
     },
     all: [
-      ...groups.map(({ name, people }) => ({ name, members: people, isNetwork: false })),
+      ...groups.map(({ name, people, manager }) => ({ name, members: people, isNetwork: false, manager })),
       ...[...new Set(networks)]
         .filter((name) => !known.has(name))
         .sort()
-        .map((name) => ({ name, members: 0, isNetwork: true })),
+        .map((name) => ({ name, members: 0, isNetwork: true, manager: '' })),
     ],
   }
 }

@@ -8,8 +8,10 @@ export interface ClientGroup {
   readonly name: string
   /** User names and addresses as they are stored (storedClient), or their pseudonyms. */
   readonly members: readonly string[]
-  /** Distinct user names without regard to case, and addresses. Not in the first form, which had a `manager`. */
+  /** Distinct user names without regard to case, and addresses. Not in the first form. */
   readonly people?: number
+  /** The mail address of the manager. Absent: none is known. */
+  readonly manager?: string
 }
 
 /** The groups of the clients of each organization. */

@@ -18,7 +18,7 @@ t.test('groups are imported, listed, and filter the clients', async (t) => {
   t.match((await admin.get('/client-groups')).text, /There is no group yet.*Import groups/s)
   t.notMatch((await admin.get('/clients')).text, /name="group"/)
   for (const [text, problem] of [
-    ['ada', /row 1: expected user or address,group such as/],
+    ['ada', /row 1: expected user or address,group,manager such as/],
     [`ada,F\n`.repeat(100_000), /At most 512 KiB/],
   ] as const) {
     const refused = await admin.post('/client-groups', { text })

@@ -219,7 +219,7 @@ t.test('pages show the use of a range of days, which their links keep', async (t
   const days = (count: number): number => clock.nowMs() - count * DAY_MS
   administration.clientGroups.replace(
     organization,
-    storedGroups(store, organization, readGroups('ada,Finance\njdoe,Sales', '')),
+    await storedGroups(store, organization, readGroups('ada,Finance\njdoe,Sales', '')),
   )
   store.environment.write(() =>
     store.buffer.append(organization.id, [

@@ -15,7 +15,10 @@ t.test('search finds platforms, clients, groups, pages and settings that the rol
   store.environment.write(() => store.buffer.append(organization.id, events))
   runScan(store, registries, organization.id, 'schedule', clock)
   const { clientGroups } = new Administration(store, clock)
-  clientGroups.replace(organization, storedGroups(store, organization, readGroups('ada,Deep Learning\n', 'groups')))
+  clientGroups.replace(
+    organization,
+    await storedGroups(store, organization, readGroups('ada,Deep Learning\n', 'groups')),
+  )
   const admin = site.signIn('a', 'admin')
   const viewer = site.signIn('v', 'viewer')
   const find = async (by: typeof admin, text: string): Promise<string> =>

@@ -58,7 +58,7 @@ for (const mode of ['full', 'pseudonym'] as const) {
       clientNames.replaceHosts(organization, new Map([[ADDRESS, 'laptop-of-joan']]))
     }
     const groups = readGroups('jdoe,Finance\nada,Finance\n', 'groups')
-    clientGroups.replace(organization, storedGroups(store, organization, groups))
+    clientGroups.replace(organization, await storedGroups(store, organization, groups))
     clients.ofClient(organization, 'jdoe')
     clients.ofClient(organization, 'ada')
 

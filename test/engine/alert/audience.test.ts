@@ -22,9 +22,9 @@ function use(site: AlertSite, name: string, users: readonly string[], more: Reco
 }
 
 /** Groups of five people each: `Sales-1`, and so on. */
-function setGroups({ administration, organization, store }: AlertSite, names: readonly string[]): void {
+async function setGroups({ administration, organization, store }: AlertSite, names: readonly string[]): Promise<void> {
   const rows = names.flatMap((name) => [1, 2, 3, 4, 5].map((at) => `${name}-${at},${name}`))
-  const groups = storedGroups(store, organization, readGroups(rows.join('\n'), ''))
+  const groups = await storedGroups(store, organization, readGroups(rows.join('\n'), ''))
   administration.clientGroups.replace(organization, groups)
 }
 
@@ -40,7 +40,7 @@ t.test('a message links to the console and names the groups; people only if the 
   const members = [...FINANCE.map((each) => `${each},Finance`), 'fay,Board']
   administration.clientGroups.replace(
     organization,
-    storedGroups(store, organization, readGroups(members.join('\n'), '')),
+    await storedGroups(store, organization, readGroups(members.join('\n'), '')),
   )
   site.addChannel({ kind: 'webhook', url: receiver.url })
   use(site, 'claude.ai', ['ada', 'fay'])
@@ -140,11 +140,11 @@ for (const [mode, pattern] of [
   })
 }
 
-t.test('an alert about a day names the groups with use on it, and of bytes those who sent the most', (t) => {
+t.test('an alert about a day names the groups with use on it, and of bytes those who sent the most', async (t) => {
   const site = alertSite(t)
   const { administration, organization, store, clock } = site
   administration.organizations.set(organization, { alertPeople: true })
-  setGroups(site, ['Finance', 'Sales', 'Board'])
+  await setGroups(site, ['Finance', 'Sales', 'Board'])
   const sender = new Sender()
   const [nowMs, user] = [clock.nowMs(), 'Finance-1']
   const events = [
@@ -167,7 +167,6 @@ t.test('an alert about a day names the groups with use on it, and of bytes those
     'bytes-sent': ['Finance'],
   })
   t.equal(found.find(({ rule }) => rule === 'bytes-sent')?.people?.[0], 'gil')
-  t.end()
 })
 
 t.test('of many groups an alert names some, and channels select it by any', async (t) => {
@@ -175,7 +174,7 @@ t.test('of many groups an alert names some, and channels select it by any', asyn
   const site = alertSite(t)
   const { organization, store } = site
   const names = Array.from({ length: 500 }, (_, at) => String(at).padEnd(240, 'x'))
-  setGroups(site, names)
+  await setGroups(site, names)
   for (const name of names.slice(-2)) {
     site.addChannel({ kind: 'webhook', url: receiver.url }, { name: name.slice(0, 9), groups: [name] })
   }
@@ -212,7 +211,7 @@ t.test('a channel gets only the alerts of its rules and groups', async (t) => {
   const site = alertSite(t)
   const { administration, organization, store } = site
   const members = [...FINANCE.map((each) => `${each},Finance`), 'hal,Sales'].join('\n')
-  administration.clientGroups.replace(organization, storedGroups(store, organization, readGroups(members, '')))
+  administration.clientGroups.replace(organization, await storedGroups(store, organization, readGroups(members, '')))
   const add = (name: string, filter: object) =>
     site.addChannel({ kind: 'webhook', url: `${receiver.url}/${name}` }, { name, ...filter })
   add('all', {})

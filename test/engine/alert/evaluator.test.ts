@@ -180,7 +180,7 @@ t.test('much data sent is reported by platform, group and number of clients, and
   const board = ['fay', 'Fay', 'FAY', 'fAY', 'faY']
   const file = `${people.map(member).join('')}${board.map((name) => `${name},Board\n`).join('')}`
   const groups = readGroups(file, 'groups')
-  administration.clientGroups.replace(organization, storedGroups(store, organization, groups))
+  administration.clientGroups.replace(organization, await storedGroups(store, organization, groups))
   administration.alerts.setThreshold(organization, 'bytes-sent', 10)
   const sender = new Sender()
   const sends = (name: string, megabytes: number, users: readonly string[], days = 0) => {
@@ -205,7 +205,13 @@ t.test('much data sent is reported by platform, group and number of clients, and
     'A client sent more than 10 MB on 2026-11-20',
     'Clients of ChatGPT sent more than 10 MB on 2026-11-20',
   ])
-  t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), [], 'further clients on the same day')
+  const another = ['A client sent more than 10 MB on 2026-11-20']
+  t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), another, 'another client on the same day')
+  t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), [], 'each client once a day')
+  administration.persons.erase(organization, ['ada'])
+  t.same(site.evaluate(), {})
+  for (const _step of administration.organizations.eraseClients(organization));
+  t.same(site.evaluate(), {}, 'the clients that were not erased are not reported again')
   const both = [
     '2 clients each sent more than 10 MB on 2026-11-19',
     'Clients of ChatGPT sent more than 10 MB on 2026-11-19',
