@@ -1,5 +1,6 @@
 import { FORMATS, FormatDetector } from '../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/formats/log-line.ts'
+import { readUser } from '../engine/formats/user-name.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../registry/domain-trie.ts'
@@ -76,7 +77,9 @@ class Workload {
     for (let index = 0; index + 1 < this.#starts.length; index++) {
       const verdict = this.#detector.read(line, this.#starts[index] ?? 0, this.#starts[index + 1] ?? 0)
       if (verdict !== Verdict.event) continue
-      if (this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) matches++
+      if (this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) === NO_MATCH) continue
+      matches++
+      if (line.eventIdStart < 0) readUser(line)
     }
     return matches
   }

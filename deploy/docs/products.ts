@@ -42,7 +42,6 @@ function readProduct({ before = [], line }: Product): { format: string; fields: 
     readSyslog(read.view, 0, bytes.length, message, read.referenceMs)
     body.read(read, message.msgStart, bytes.length)
   }
-  body.takeUserAndBytes(read)
   if (read.clientEnd <= read.clientStart) throw new Error(`no client: ${line}`)
   const fields: string[] = []
   if (!Number.isNaN(read.timeMs)) fields.push('time')

@@ -145,7 +145,7 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   line.reset()
   if (isImpossible && addresses > 0 && hosts > 0) return line.rejectTime()
   if (times === 0 || addresses === 0) return Verdict.unknown
-  if (!line.wantsUser) learn(line, count, delimiter)
+  learn(line, count, delimiter)
   // After the path of a web server's own log comes the referer. After an absent cell, a URL may be
   // a referer, if the absent cell is the URL's.
   const isReferer = hasPath || (isAfterAbsent && !isTwice)

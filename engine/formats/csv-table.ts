@@ -263,7 +263,7 @@ export class CsvTable {
 
   /** Reads a row from its cells. Unknown if the row does not match the table. */
   read(line: LogLine, cells: Fields): Verdict {
-    if (!line.wantsUser && ++this.#rows === ROWS_REMEMBERED) {
+    if (++this.#rows === ROWS_REMEMBERED) {
       this.#rows /= 2
       this.#failures /= 2
     }
@@ -279,14 +279,9 @@ export class CsvTable {
     // With a header and a client, a row counts even if its time is unreadable.
     if (time === TimeFound.none && (this.isLearned || !hasClient)) return this.#failed()
     if (cells.has(roles.action)) cells.takeAction(line, roles.action)
-    if (line.wantsUser) {
-      // A cell whose quotes are never closed may be incomplete.
-      const whole = cells.unclosed ? cells.count - 1 : cells.count
-      roles.users.some((column) => column < whole && cells.takeUser(line, column))
-      cells.takeSent(line, roles.sent)
-      cells.takeReceived(line, roles.received)
-    }
-    return this.#takeHost(line, cells)
+    const verdict = this.#takeHost(line, cells)
+    if (verdict === Verdict.event) takeUserAndBytes(line, cells, roles)
+    return verdict
   }
 
   /** Whether the source must have changed its layout, by the number of failed rows. */
@@ -357,6 +352,17 @@ export class CsvTable {
     if (this.isLearned) return isOtherRow(view, cells)
     return this.#roles.kinds.some((column) => hasRecordWord(view, cells.start(column), cells.end(column)))
   }
+}
+
+function takeUserAndBytes(line: LogLine, cells: Fields, { users, sent, received }: Roles): void {
+  // A cell whose quotes are never closed may be incomplete.
+  const whole = cells.unclosed ? cells.count - 1 : cells.count
+  for (let index = 0; index < users.length; index++) {
+    const column = users[index] ?? NO_KEY
+    if (column < whole && cells.takeUser(line, column)) break
+  }
+  cells.takeSent(line, sent)
+  cells.takeReceived(line, received)
 }
 
 function takeTime(line: LogLine, cells: Fields, { times, date }: Roles): TimeFound {

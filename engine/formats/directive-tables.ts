@@ -120,12 +120,14 @@ function readW3c(line: LogLine, start: number, end: number): Verdict {
     fields.takeAction(line, columns.actions[index] ?? NO_KEY)
   }
   line.takeForwarded(fields.start(columns.forwarded), fields.end(columns.forwarded))
-  if (line.wantsUser) {
-    columns.users.some((column) => fields.takeUser(line, column))
-    fields.takeSent(line, columns.sent)
-    fields.takeReceived(line, columns.received)
-  }
-  return columns.isOwnServer ? Verdict.noDomain : takeRowHost(line, columns)
+  if (columns.isOwnServer) return Verdict.noDomain
+  const verdict = takeRowHost(line, columns)
+  if (verdict !== Verdict.event) return verdict
+  for (let index = 0; index < columns.users.length; index++)
+    if (fields.takeUser(line, columns.users[index] ?? NO_KEY)) break
+  fields.takeSent(line, columns.sent)
+  fields.takeReceived(line, columns.received)
+  return verdict
 }
 
 function takeW3cDirective(line: LogLine, start: number, end: number): void {

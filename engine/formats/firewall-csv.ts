@@ -99,7 +99,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   }
   if (fields.isInbound(view, source, DESTINATION + shift)) return Verdict.skip
   // Messages that name a host have no byte counts.
-  if (line.wantsUser) fields.takeUser(line, SOURCE_USER + shift)
+  fields.takeUser(line, SOURCE_USER + shift)
   // No byte after the name shows that the name is complete.
   return line.whole(fields.takeHost(line, host + shift), end)
 }

@@ -72,23 +72,18 @@ export const NO_FORMAT = -1
 export class FormatDetector {
   /** The index in FORMATS of the last message's format, or NO_FORMAT. */
   format = NO_FORMAT
-  /** The place of the last message. */
-  #start = 0
-  #end = 0
 
   read(line: LogLine, start: number, end: number): Verdict {
+    line.reset()
+    start = textStart(line.view, start, end)
+    end = textEnd(line.view, start, end)
     const verdict = this.#read(line, start, end)
     const isRefused = verdict === Verdict.unknown || verdict === Verdict.reject || verdict === Verdict.ambiguous
-    if (isRefused && ESCAPED_LF.find(line.view, this.#start, this.#end) !== NOT_FOUND) line.reason = JOINED
+    if (isRefused && ESCAPED_LF.find(line.view, start, end) !== NOT_FOUND) line.reason = JOINED
     return verdict
   }
 
   #read(line: LogLine, start: number, end: number): Verdict {
-    line.reset()
-    start = textStart(line.view, start, end)
-    end = textEnd(line.view, start, end)
-    this.#start = start
-    this.#end = end
     const { memory, view } = line
     line.marks = ANY_MARKS
     const before = FORMATS[memory.format]
@@ -114,19 +109,6 @@ export class FormatDetector {
     }
     this.format = NO_FORMAT
     return Verdict.unknown
-  }
-
-  /**
-   * Takes the user and the byte counts of the event that was read last, by reading its message again:
-   * few messages name a platform.
-   */
-  takeUserAndBytes(line: LogLine): void {
-    const { timeMs, timeIsLocal, action, hostStart, hostEnd, clientStart, clientEnd } = line
-    line.reset()
-    line.wantsUser = true
-    FORMATS[this.format]?.read(line, this.#start, this.#end)
-    line.wantsUser = false
-    Object.assign(line, { timeMs, timeIsLocal, action, hostStart, hostEnd, clientStart, clientEnd })
   }
 }
 

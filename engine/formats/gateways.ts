@@ -138,7 +138,7 @@ function readZscalerRow(line: LogLine, start: number, end: number): Verdict {
   }
   columns.takeAction(line, ZSCALER.action)
   const verdict = columns.takeHostOf(line, ZSCALER.url)
-  if (!line.wantsUser) return verdict
+  if (verdict !== Verdict.event) return verdict
   columns.takeUser(line, ZSCALER.login)
   dropLogin(line, columns.start(ZSCALER.location), columns.end(ZSCALER.location))
   columns.takeSent(line, ZSCALER.requestSize)
@@ -213,7 +213,7 @@ function judgePairs(line: LogLine): Verdict {
   if (!fields.hasKind(FieldKind.action)) line.action = actionOf(line.view, fields.start(REASON), fields.end(REASON))
   const found = fields.takeHost(line)
   if (found === Verdict.event && fields.isContradictory(line.memory.isForwarded)) return line.ambiguous('contradictory')
-  if (line.wantsUser) {
+  if (found === Verdict.event) {
     fields.takeUserAndBytes(line)
     dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
   }
@@ -260,9 +260,9 @@ function readUmbrella(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   if (isUmbrellaHeader(view, start, end)) return Verdict.skip
   if (!isQuotedTime(view, start, end)) return Verdict.unknown
-  const needed = line.wantsUser ? UMBRELLA_PROXY.identityType : UMBRELLA_DNS.host
-  const count = columns.split(view, start, end, COMMA, needed + 1)
+  let count = columns.split(view, start, end, COMMA, UMBRELLA_DNS.identityType + 1)
   const isProxy = isVerdict(view) && hasUmbrellaClient(view, UMBRELLA_PROXY)
+  if (isProxy) count = columns.split(view, start, end, COMMA, UMBRELLA_PROXY.identityType + 1)
   const log = isProxy ? UMBRELLA_PROXY : UMBRELLA_DNS
   columns.takeAction(line, log.action)
   if (!isProxy) {
@@ -274,7 +274,7 @@ function readUmbrella(line: LogLine, start: number, end: number): Verdict {
   if (count <= log.host) return line.reject(isProxy ? 'URL: expected column 8' : 'domain: expected column 9')
   if (!columns.takeClient(line, log.internal)) columns.takeClient(line, log.external)
   const verdict = isProxy ? columns.takeHostOf(line, log.host) : columns.takeName(line, log.host)
-  if (!line.wantsUser) return verdict
+  if (verdict !== Verdict.event) return verdict
   if (isUsers(view, log.identityType)) columns.takeUser(line, IDENTITY)
   if (count > log.received) {
     columns.takeSent(line, log.sent)
@@ -366,11 +366,9 @@ function readNetskope(line: LogLine, start: number, end: number): Verdict {
   columns.takeClient(line, NETSKOPE.client)
   // The client's internal address, if c-ip is the external one.
   columns.takeClient(line, NETSKOPE.userAddress)
-  if (line.wantsUser) {
-    columns.takeUser(line, NETSKOPE.user)
-    columns.takeSent(line, NETSKOPE.sent)
-    columns.takeReceived(line, NETSKOPE.received)
-  }
+  columns.takeUser(line, NETSKOPE.user)
+  columns.takeSent(line, NETSKOPE.sent)
+  columns.takeReceived(line, NETSKOPE.received)
   const host = columns.takeHostOf(line, NETSKOPE.host)
   if (host !== Verdict.noDomain || !columns.is(view, NETSKOPE.host, '-')) return host
   const dns = columns.takeHostOf(line, NETSKOPE.dns)

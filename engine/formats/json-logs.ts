@@ -112,7 +112,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const verdict = isOfProduct ? readProduct(line) : judge(line)
   if (verdict === Verdict.event && isContradictory) return line.ambiguous('contradictory')
   if (verdict === Verdict.event) {
-    if (line.wantsUser) takeUserAndBytes(line)
+    takeUserAndBytes(line)
   } else if (!isOfProduct) noteWrapped(line)
   return verdict
 }

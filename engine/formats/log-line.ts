@@ -100,11 +100,6 @@ export class LogLine {
   referenceMs = 0
   /** The bits of Mark found in the first CUE_BYTES. All bits are set if there was no search. */
   marks = ANY_MARKS
-  /**
-   * Whether the user and the byte counts are read, too. An event's message is read again for them
-   * after its host matched, so reading may change SourceMemory only if the second time changes nothing.
-   */
-  wantsUser = false
   /** State from previous messages of the same source. */
   memory: SourceMemory = new SourceMemory()
 

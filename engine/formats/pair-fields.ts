@@ -495,7 +495,7 @@ export class PairFields<Role extends string = never> extends Fields {
     return this.#truncatedEnd === NO_KEY ? Verdict.event : line.whole(Verdict.event, this.#truncatedEnd)
   }
 
-  /** Of an event, its original client, and if it is wanted, its user and byte counts: of each, the first of these fields that has a value. */
+  /** Of an event, its original client, its user and its byte counts: of each, the first of these fields that has a value. */
   takeRest(line: LogLine, verdict: Verdict, sent = this.ids.sent, received = this.ids.received): Verdict {
     if (verdict !== Verdict.event) return verdict
     const { forwarded } = this.ids
@@ -503,7 +503,6 @@ export class PairFields<Role extends string = never> extends Fields {
       const id = forwarded[index] ?? NO_KEY
       if (line.takeForwarded(this.start(id), this.end(id))) break
     }
-    if (!line.wantsUser) return verdict
     const users = this.ids.user
     for (let index = 0; index < users.length; index++) {
       const id = users[index] ?? NO_KEY

@@ -115,14 +115,14 @@ function read(line: LogLine, start: number, end: number): Verdict {
   }
   if (quoteEnd < 0) return line.reject('request: expected a request in quotes')
   line.action = actionAtEnd(view, quoteEnd, end)
-  if (line.wantsUser) {
-    if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
-    else if (head > 0) takeUserBefore(line, head, bracket)
-    takeReplyBytes(line, quoteEnd + 1, end)
-  }
   if (isRejectedScan(line, quoteEnd + 1, end)) return Verdict.noDomain
   const verdict = takeRequest(line, at + 1, quoteEnd)
-  return verdict === Verdict.event && head < 0 ? line.ambiguous('contradictory') : verdict
+  if (verdict !== Verdict.event) return verdict
+  if (head < 0) return line.ambiguous('contradictory')
+  if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
+  else if (head > 0) takeUserBefore(line, head, bracket)
+  takeReplyBytes(line, quoteEnd + 1, end)
+  return verdict
 }
 
 /**

@@ -356,7 +356,7 @@ function readMatched(line: LogLine, isOutbound: boolean): Verdict {
   if (fields.has(Field.action)) fields.takeAction(line, Field.action)
   if (isNoRequest(line, isOutbound)) return Verdict.noDomain
   if (fields.isAmbiguous) return line.ambiguous('contradictory')
-  if (line.wantsUser && !fields.takeUser(line, Field.user)) fields.takeUser(line, Field.percentUser, UserForm.percent)
+  if (!fields.takeUser(line, Field.user)) fields.takeUser(line, Field.percentUser, UserForm.percent)
   return fields.has(Field.name) ? fields.takeName(line, Field.name) : fields.takeHostOf(line, Field.host)
 }
 

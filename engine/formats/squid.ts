@@ -103,8 +103,9 @@ function readRequest(line: LogLine, anchor: number, end: number): Verdict {
   const url = skipBlanks(view, methodEnd, end)
   if (url >= end) return line.reject('URL: expected a URL after the method')
   const urlEnd = tokenEnd(view, url, end)
-  if (line.wantsUser) takeUserAndBytes(line, anchor, method, urlEnd, end)
-  return takeTarget(line, method, methodEnd, url, urlEnd)
+  const verdict = takeTarget(line, method, methodEnd, url, urlEnd)
+  if (verdict === Verdict.event) takeUserAndBytes(line, anchor, method, urlEnd, end)
+  return verdict
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isUserName, USER_BYTES_MAX } from '../kernel/event/event.ts'
 import {
   BACKSLASH,
+  COLON,
   EQUALS,
   hexDigit,
   KeyTable,
@@ -65,6 +66,8 @@ function namesUser(view: DataView, start: number, end: number): boolean {
   for (let index = 0; index < ABSENT_BEGINNINGS.length; index++) {
     if (textAtIgnoreCase(view, start, end, ABSENT_BEGINNINGS[index] ?? '')) return false
   }
+  const first = view.getUint8(start)
+  if (first !== COLON && hexDigit(first) < 0) return true
   return addressKind(view, start, endBeforePort(view, start, end)) === AddressKind.none
 }
 

@@ -39,11 +39,6 @@ export class BodyReader {
     return verdict
   }
 
-  /** Takes the user and the byte counts of the event that was read last. */
-  takeUserAndBytes(line: LogLine): void {
-    if (this.format !== OWN_FORMAT) this.#detector.takeUserAndBytes(line)
-  }
-
   #readOne(line: LogLine, start: number, end: number): Verdict {
     if (this.own !== undefined && !isCollectorMessage(line, start, end)) {
       const verdict = this.own.read(line, start, end)

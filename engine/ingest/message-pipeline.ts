@@ -417,10 +417,7 @@ export class MessagePipeline {
     this.matchMs = lastMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
-    if (!isCollected) {
-      this.#body.takeUserAndBytes(line)
-      this.users.count(readUser(line))
-    }
+    if (!isCollected) this.users.count(readUser(line))
     const client = this.client()
     if (line.isQuestion) source.memory.askedBy.set(this.#name(), client)
     queue.add(line.view, this.#event(client, firstMs, lastMs), line.eventIdStart, source)

@@ -72,10 +72,7 @@ class Source {
     if ((verdict === Verdict.unknown) !== (detector.format === NO_FORMAT)) throw new Error('a format without a verdict')
     if (verdict !== Verdict.event) return `${verdict} ${detector.format} ${line.reason}`
     const { eventIdStart, timeMs, action } = line
-    if (eventIdStart < 0) {
-      detector.takeUserAndBytes(line)
-      readUser(line)
-    }
+    if (eventIdStart < 0) readUser(line)
     const host = this.#text(line.hostStart, line.hostEnd, end)
     const client = this.#text(line.clientStart, line.clientEnd, end)
     const user = this.#text(line.userStart, line.userEnd, end)

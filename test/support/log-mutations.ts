@@ -81,10 +81,7 @@ function readBefore(guard: number, message: Uint8Array): string {
   line.memory = new SourceMemory()
   const verdict = detector.read(line, 0, message.length)
   if (verdict !== Verdict.event) return `${verdict}`
-  if (line.eventIdStart < 0) {
-    detector.takeUserAndBytes(line)
-    readUser(line)
-  }
+  if (line.eventIdStart < 0) readUser(line)
   const user = line.text(line.userStart, line.userEnd)
   if (user !== '' && !isUserName(user)) throw new Error(`user ${JSON.stringify(user)}`)
   const host = line.text(line.hostStart, line.hostEnd).toLowerCase()

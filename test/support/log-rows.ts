@@ -72,10 +72,7 @@ export class MessageReader {
     const verdict = this.#body.read(line, at, at + bytes.length)
     const { format } = this.#body
     const isEvent = verdict === Verdict.event
-    if (isEvent && line.eventIdStart < 0) {
-      this.#body.takeUserAndBytes(line)
-      readUser(line)
-    }
+    if (isEvent && line.eventIdStart < 0) readUser(line)
     return {
       verdict: nameOf(Verdict, verdict),
       format: format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? ''),
