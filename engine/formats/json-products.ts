@@ -1,11 +1,12 @@
 import assert from 'node:assert'
-import { Action, actionOf, isNullAddress } from './action.ts'
-import { isTextIgnoreCase, NOT_FOUND } from './bytes.ts'
+import { Action, isNullAddress } from './action.ts'
+import { NOT_FOUND } from './bytes.ts'
 import { isMailPort } from './directive-tables.ts'
-import { endBeforePort, isInbound, isPrivateAddress } from './ip-address.ts'
+import { type ClientFields, Fields } from './fields.ts'
+import { isInbound, isPrivateAddress } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
-import { takeUser, UserForm } from './user-name.ts'
+import { UserForm } from './user-name.ts'
 
 /*
  * Products whose records are nested JSON, by the paths of their members. Only letters and digits of
@@ -370,7 +371,7 @@ interface Mark {
   readonly values: readonly (readonly string[])[]
 }
 
-interface Paths {
+interface Paths extends ClientFields {
   readonly marks: readonly Mark[]
   readonly time: readonly number[]
   readonly client: readonly number[]
@@ -380,9 +381,6 @@ interface Paths {
   readonly isName: readonly boolean[]
   readonly action: readonly number[]
   readonly answer: readonly number[]
-  readonly user: readonly number[]
-  readonly sent: readonly number[]
-  readonly received: readonly number[]
   readonly text: readonly number[]
   readonly outbound: boolean
   readonly mayHideClient: boolean
@@ -397,14 +395,10 @@ export class ProductPaths {
   /** The slot of each path: lower case, letters and digits only. */
   readonly slots: Record<string, number> = {}
   readonly #products: readonly Paths[]
-  readonly #starts: Int32Array
-  readonly #ends: Int32Array
-  /** For each slot the record in which it was noted last. */
-  readonly #noted: Int32Array
+  readonly #fields: Fields
   /** For each slot the products of which it is the first mark: one bit per product in two words. */
   readonly #lowKeys: Int32Array
   readonly #highKeys: Int32Array
-  #record = 0
   #low = 0
   #high = 0
   #product = NO_PRODUCT
@@ -412,9 +406,7 @@ export class ProductPaths {
   constructor(products: readonly Product[]) {
     this.#products = products.map((product) => this.#compile(product))
     const count = Object.keys(this.slots).length
-    this.#starts = new Int32Array(count)
-    this.#ends = new Int32Array(count)
-    this.#noted = new Int32Array(count).fill(-1)
+    this.#fields = new Fields(count)
     this.#lowKeys = new Int32Array(count)
     this.#highKeys = new Int32Array(count)
     assert(products.length <= 2 * WORD_BITS)
@@ -425,7 +417,7 @@ export class ProductPaths {
   }
 
   clear(): void {
-    this.#record = (this.#record + 1) & 0x7fffffff
+    this.#fields.ends.fill(0)
     this.#low = 0
     this.#high = 0
     this.#product = NO_PRODUCT
@@ -433,10 +425,8 @@ export class ProductPaths {
 
   /** Of members with one path, the first non-empty member counts. */
   note(slot: number, start: number, end: number): void {
-    if (end <= start || this.#noted[slot] === this.#record) return
-    this.#noted[slot] = this.#record
-    this.#starts[slot] = start
-    this.#ends[slot] = end
+    if (end <= start || this.#fields.has(slot)) return
+    this.#fields.note(slot, start, end)
     this.#low |= this.#lowKeys[slot] ?? 0
     this.#high |= this.#highKeys[slot] ?? 0
   }
@@ -467,19 +457,16 @@ export class ProductPaths {
   read(line: LogLine): Verdict {
     const paths = this.#products[this.#product]
     if (paths === undefined) return Verdict.unknown
-    if (this.#takeTime(line, paths.time) === TimeFound.impossible) {
-      return line.rejectTime()
-    }
-    const action = this.#first(paths.action)
-    if (action !== NOT_FOUND) line.action = actionOf(line.view, this.#start(action), this.#end(action))
+    const fields = this.#fields
+    if (fields.takeTimes(line, paths.time) === TimeFound.impossible) return line.rejectTime()
+    fields.takeActions(line, paths.action)
     const answer = this.#first(paths.answer)
-    if (answer !== NOT_FOUND && isNullAddress(line.view, this.#start(answer), this.#end(answer)))
-      line.action = Action.blocked
-    const hasClient = this.#takeClient(line, paths.client)
+    if (isNullAddress(line.view, fields.start(answer), fields.end(answer))) line.action = Action.blocked
+    const hasClient = fields.takeClients(line, paths.client)
     const text = this.#first(paths.text)
     if (text !== NOT_FOUND) {
-      line.wrappedStart = this.#start(text)
-      line.wrappedEnd = this.#end(text)
+      line.wrappedStart = fields.start(text)
+      line.wrappedEnd = fields.end(text)
       return Verdict.noDomain
     }
     if (paths.skip) return Verdict.skip
@@ -490,56 +477,29 @@ export class ProductPaths {
   /** The user and the byte counts of the record that was read last. */
   takeUserAndBytes(line: LogLine): void {
     const paths = this.#products[this.#product]
-    if (paths === undefined) return
-    for (const slot of paths.user) {
-      if (this.#has(slot) && takeUser(line, this.#start(slot), this.#end(slot), UserForm.json)) break
-    }
-    const sent = this.#first(paths.sent)
-    if (sent !== NOT_FOUND) line.takeSent(this.#start(sent), this.#end(sent))
-    const received = this.#first(paths.received)
-    if (received !== NOT_FOUND) line.takeReceived(this.#start(received), this.#end(received))
-  }
-
-  #takeTime(line: LogLine, slots: readonly number[]): TimeFound {
-    for (let index = 0; index < slots.length; index++) {
-      const slot = slots[index] ?? 0
-      if (!this.#has(slot)) continue
-      const found = line.takeTime(this.#start(slot), this.#end(slot))
-      if (found !== TimeFound.none) return found
-    }
-    return TimeFound.none
-  }
-
-  #takeClient(line: LogLine, slots: readonly number[]): boolean {
-    for (let index = 0; index < slots.length; index++) {
-      const slot = slots[index] ?? 0
-      if (!this.#has(slot)) continue
-      const start = this.#start(slot)
-      if (line.takeClient(start, endBeforePort(line.view, start, this.#end(slot)))) return true
-    }
-    return false
+    if (paths !== undefined) this.#fields.takeUserAndBytes(line, paths, UserForm.json)
   }
 
   /** Mail, a request of an external client to one of the organization's own servers. */
   #isNoRequest({ view, clientStart, clientEnd }: LogLine, paths: Paths): boolean {
+    const fields = this.#fields
     const port = this.#first(paths.port)
-    if (port !== NOT_FOUND && isMailPort(view, this.#start(port), this.#end(port))) return true
+    if (isMailPort(view, fields.start(port), fields.end(port))) return true
     const server = this.#first(paths.server)
     if (server === NOT_FOUND) return paths.outbound
-    const start = this.#start(server)
-    const end = endBeforePort(view, start, this.#end(server))
+    const start = fields.start(server)
+    const end = fields.endBeforePort(view, server)
     if (!paths.outbound) return isInbound(view, clientStart, clientEnd, start, end)
     return !isPrivateAddress(view, clientStart, clientEnd) || isPrivateAddress(view, start, end)
   }
 
   #takeHost(line: LogLine, { host, isName }: Paths): Verdict {
+    const fields = this.#fields
     let verdict: Verdict = Verdict.noDomain
     for (let index = 0; index < host.length; index++) {
       const slot = host[index] ?? 0
-      if (!this.#has(slot)) continue
-      const start = this.#start(slot)
-      const end = this.#end(slot)
-      const found = isName[index] === true ? line.takeName(start, end) : line.takeHostOf(start, end)
+      if (!fields.has(slot)) continue
+      const found = isName[index] === true ? fields.takeName(line, slot) : fields.takeHostOf(line, slot)
       if (found === Verdict.event) return found
       if (found === Verdict.skip) verdict = found
     }
@@ -557,32 +517,17 @@ export class ProductPaths {
   #hasMark(view: DataView, { slots, values }: Mark): boolean {
     for (let index = 0; index < slots.length; index++) {
       const slot = slots[index] ?? 0
-      if (!this.#has(slot)) continue
+      if (!this.#fields.has(slot)) continue
       const words = values[index] ?? []
       if (words.length === 0) return true
-      const start = this.#start(slot)
-      const end = this.#end(slot)
-      for (let word = 0; word < words.length; word++)
-        if (isTextIgnoreCase(view, start, end, words[word] ?? '')) return true
+      for (let word = 0; word < words.length; word++) if (this.#fields.is(view, slot, words[word] ?? '')) return true
     }
     return false
   }
 
   #first(slots: readonly number[]): number {
-    for (let index = 0; index < slots.length; index++) if (this.#has(slots[index] ?? 0)) return slots[index] ?? 0
+    for (let index = 0; index < slots.length; index++) if (this.#fields.has(slots[index] ?? 0)) return slots[index] ?? 0
     return NOT_FOUND
-  }
-
-  #has(slot: number): boolean {
-    return this.#noted[slot] === this.#record
-  }
-
-  #start(slot: number): number {
-    return this.#starts[slot] ?? 0
-  }
-
-  #end(slot: number): number {
-    return this.#ends[slot] ?? 0
   }
 
   #compile(product: Product): Paths {
