@@ -1,4 +1,4 @@
-import { HYPHEN, isLetter, KeyTable, textAtIgnoreCase } from './bytes.ts'
+import { HYPHEN, isLetter, KeyTable, textAtIgnoreCase, wordsOf } from './bytes.ts'
 
 /** Whether the device allowed the request that it logged. */
 export const Action = { unknown: 0, allowed: 1, blocked: 2 } as const
@@ -19,15 +19,11 @@ const NULL_ADDRESSES = new KeyTable({
   '2001:cdba::3257:9652': 0,
 })
 const WORDS = new KeyTable({
-  ...Object.fromEntries(BLOCKED.split(' ').map((word) => [word, Action.blocked])),
-  ...Object.fromEntries(ALLOWED.split(' ').map((word) => [word, Action.allowed])),
+  ...wordsOf(Action.blocked, BLOCKED),
+  ...wordsOf(Action.allowed, ALLOWED),
 })
 
-const SUBJECTS = new KeyTable(
-  Object.fromEntries(
-    'access request req connection conn traffic url web session policy'.split(' ').map((word) => [word, 0]),
-  ),
-)
+const SUBJECTS = new KeyTable(wordsOf(0, 'access request req connection conn traffic url web session policy'))
 const WORD_BYTES_MAX = 32
 
 export function isNullAddress(view: DataView, start: number, end: number): boolean {

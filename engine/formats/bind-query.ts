@@ -19,6 +19,7 @@ import {
   TextSearch,
   textAt,
   tokenEnd,
+  wordsOf,
 } from './bytes.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
@@ -66,10 +67,9 @@ const ALLOWING_POLICIES = new KeyTable({ passthru: 0, 'tcp-only': 0, disabled: 0
 
 /** Categories about the server and its peers, as the first word of a message. */
 const CATEGORIES = new KeyTable(
-  Object.fromEntries(
-    'client: cname: config: database: default: delegation-only: dispatch: dnssec: dnstap: edns-disabled: general: infoblox-responses: lame-servers: network: notify: nsid: queries: query-errors: rate-limit: resolver: responses: rpz: rpz-passthru: security: serve-stale: sslkeylog: spill: trust-anchor-telemetry: unmatched: update: update-security: xfer-in: xfer-out: zoneload:'
-      .split(' ')
-      .map((word) => [word, 0]),
+  wordsOf(
+    0,
+    'client: cname: config: database: default: delegation-only: dispatch: dnssec: dnstap: edns-disabled: general: infoblox-responses: lame-servers: network: notify: nsid: queries: query-errors: rate-limit: resolver: responses: rpz: rpz-passthru: security: serve-stale: sslkeylog: spill: trust-anchor-telemetry: unmatched: update: update-security: xfer-in: xfer-out: zoneload:',
   ),
 )
 const SEVERITIES = new KeyTable({ 'info:': 0, 'notice:': 0, 'warning:': 0, 'error:': 0, 'critical:': 0, debug: 0 })

@@ -39,33 +39,11 @@ import { TimeFound } from './log-time.ts'
  */
 export const collectorJson: LogFormat = { id: 'collector-json', isJson: true, read }
 
-const ID = 0
-const NAME = 1
-const CLIENT = 2
-const METHOD = 3
-const FIRST_SEEN = 4
-const LAST_SEEN = 5
-const COUNT = 6
-const BLOCKED = 7
-const COVERAGE = 8
-const USER = 9
-const BYTES_SENT = 10
-const BYTES_RECEIVED = 11
-const MEMBERS = 12
-const KEYS = new KeyTable({
-  id: ID,
-  name: NAME,
-  client: CLIENT,
-  method: METHOD,
-  first_seen: FIRST_SEEN,
-  last_seen: LAST_SEEN,
-  count: COUNT,
-  blocked: BLOCKED,
-  coverage: COVERAGE,
-  user: USER,
-  bytes_sent: BYTES_SENT,
-  bytes_received: BYTES_RECEIVED,
-})
+const Member = {
+  ...({ id: 0, name: 1, client: 2, method: 3, first_seen: 4, last_seen: 5, count: 6, blocked: 7 } as const),
+  ...({ coverage: 8, user: 9, bytes_sent: 10, bytes_received: 11 } as const),
+}
+const KEYS = new KeyTable(Member)
 const NONE = 0
 const NAME_EXPECTED = 'name: expected a host name of 1 to 253 characters'
 const TIME_MS_MAX = 253_402_300_799_999
@@ -79,9 +57,9 @@ const CUE_BYTES = 640
 const SEQUENCE_ZEROS = 2
 
 const scanner = new JsonScanner()
-const kinds = new Uint8Array(MEMBERS)
-const starts = new Int32Array(MEMBERS)
-const ends = new Int32Array(MEMBERS)
+const kinds = new Uint8Array(Object.keys(Member).length)
+const starts = new Int32Array(Object.keys(Member).length)
+const ends = new Int32Array(Object.keys(Member).length)
 
 /**
  * Whether the first key is one of the collector's, and the message has members that only its events
@@ -96,7 +74,7 @@ export function isCollectorMessage({ view }: LogLine, start: number, end: number
   const first = KEYS.find(view, quote + 1, keyEnd)
   if (first < 0) return false
   const limit = Math.min(end, start + CUE_BYTES)
-  if (first === COVERAGE) {
+  if (first === Member.coverage) {
     return indexOfText(view, keyEnd, limit, '"instance"') >= 0 && indexOfText(view, keyEnd, limit, '"counters"') >= 0
   }
   return indexOfText(view, keyEnd, limit, '_seen"') >= 0 && indexOfText(view, start, limit, '"id"') >= 0
@@ -117,11 +95,11 @@ function read(line: LogLine, start: number, end: number): Verdict {
     // The first of two members with one key counts. A null member counts as missing.
     if (member < 0 || kinds[member] !== NONE || isNull(view, kind)) continue
     // Only the two names may contain an escape.
-    kinds[member] = scanner.escaped && member !== NAME && member !== USER ? JsonKind.broken : kind
+    kinds[member] = scanner.escaped && member !== Member.name && member !== Member.user ? JsonKind.broken : kind
     starts[member] = scanner.start
     ends[member] = scanner.end
   }
-  if (kinds[COVERAGE] !== NONE && kinds[ID] === NONE) return takeCoverage(line, start, end)
+  if (kinds[Member.coverage] !== NONE && kinds[Member.id] === NONE) return takeCoverage(line, start, end)
   return takeId(line) &&
     takeName(line) &&
     takeClient(line) &&
@@ -145,7 +123,7 @@ function wrong(line: LogLine, reason: string): false {
 }
 
 function takeCoverage(line: LogLine, start: number, end: number): Verdict {
-  if (kinds[COVERAGE] !== JsonKind.object) return line.reject('coverage: expected an object')
+  if (kinds[Member.coverage] !== JsonKind.object) return line.reject('coverage: expected an object')
   if (end - start > COVERAGE_BYTES_MAX) return line.reject('coverage: expected a report of at most 16384 bytes')
   line.coverageStart = start
   line.coverageEnd = end
@@ -153,9 +131,9 @@ function takeCoverage(line: LogLine, start: number, end: number): Verdict {
 }
 
 function takeId(line: LogLine): boolean {
-  const at = starts[ID] ?? 0
-  const isString = kinds[ID] === JsonKind.string
-  if (!isString || (ends[ID] ?? 0) - at !== EVENT_ID_HEX_DIGITS)
+  const at = starts[Member.id] ?? 0
+  const isString = kinds[Member.id] === JsonKind.string
+  if (!isString || (ends[Member.id] ?? 0) - at !== EVENT_ID_HEX_DIGITS)
     return wrong(line, 'id: expected 32 lower-case hex digits')
   let sequenceIsZero = true
   for (let index = 0; index < EVENT_ID_HEX_DIGITS; index++) {
@@ -176,9 +154,9 @@ function takeId(line: LogLine): boolean {
 }
 
 function takeName(line: LogLine): boolean {
-  const start = starts[NAME] ?? 0
-  const end = ends[NAME] ?? 0
-  if (kinds[NAME] !== JsonKind.string) return wrong(line, NAME_EXPECTED)
+  const start = starts[Member.name] ?? 0
+  const end = ends[Member.name] ?? 0
+  if (kinds[Member.name] !== JsonKind.string) return wrong(line, NAME_EXPECTED)
   line.hostStart = start
   line.hostEnd = end
   if (isCanonicalName(line.view, start, end)) return true
@@ -200,9 +178,9 @@ function textOf(json: string): string {
 }
 
 function takeClient(line: LogLine): boolean {
-  const start = starts[CLIENT] ?? 0
-  const end = ends[CLIENT] ?? 0
-  if (kinds[CLIENT] !== JsonKind.string || addressKind(line.view, start, end) === AddressKind.none) {
+  const start = starts[Member.client] ?? 0
+  const end = ends[Member.client] ?? 0
+  if (kinds[Member.client] !== JsonKind.string || addressKind(line.view, start, end) === AddressKind.none) {
     return wrong(line, 'client: expected an IP address')
   }
   line.clientStart = start
@@ -211,22 +189,20 @@ function takeClient(line: LogLine): boolean {
 }
 
 function takeMethod(line: LogLine): boolean {
-  if (kinds[METHOD] === JsonKind.string) {
-    for (let index = 0; index < METHODS.length; index++) {
-      if (isText(line.view, starts[METHOD] ?? 0, ends[METHOD] ?? 0, METHODS[index] ?? '')) {
-        line.method = index
-        return true
-      }
-    }
-  }
-  return wrong(line, `method: expected one of ${METHODS.join(', ')}`)
+  const start = starts[Member.method] ?? 0
+  const end = ends[Member.method] ?? 0
+  line.method = METHODS.findIndex((word) => isText(line.view, start, end, word))
+  const isRead = kinds[Member.method] === JsonKind.string && line.method >= 0
+  return isRead || wrong(line, `method: expected one of ${METHODS.join(', ')}`)
 }
 
 function takeTimes(line: LogLine): boolean {
-  if (!takeIsoTime(line, FIRST_SEEN)) return wrong(line, 'first_seen: expected a time from 1970 to 9999 with its zone')
+  if (!takeIsoTime(line, Member.first_seen))
+    return wrong(line, 'first_seen: expected a time from 1970 to 9999 with its zone')
   const firstSeenMs = line.timeMs
-  if (kinds[LAST_SEEN] !== NONE) {
-    if (!takeIsoTime(line, LAST_SEEN)) return wrong(line, 'last_seen: expected a time from 1970 to 9999 with its zone')
+  if (kinds[Member.last_seen] !== NONE) {
+    if (!takeIsoTime(line, Member.last_seen))
+      return wrong(line, 'last_seen: expected a time from 1970 to 9999 with its zone')
     if (line.timeMs < firstSeenMs) return wrong(line, 'last_seen: expected a time not before first_seen')
     line.firstSeenMs = firstSeenMs
   }
@@ -254,26 +230,23 @@ function takeIsoTime(line: LogLine, member: number): boolean {
 }
 
 function takeCounts(line: LogLine): boolean {
-  if (kinds[COUNT] !== NONE) {
-    line.count = numberOf(line.view, COUNT)
-    if (line.count < 1 || line.count > EVENT_COUNT_MAX) {
-      return wrong(line, 'count: expected a whole number from 1 to 4294967295')
-    }
-  }
-  if (kinds[BLOCKED] !== NONE) {
-    line.blockedCount = numberOf(line.view, BLOCKED)
-    if (line.blockedCount < 0 || line.blockedCount > line.count) {
-      return wrong(line, 'blocked: expected a whole number from 0 to count')
-    }
-    if (line.blockedCount === line.count) line.action = Action.blocked
-  }
+  line.count = numberOf(line.view, Member.count, 1)
+  if (line.count < 1 || line.count > EVENT_COUNT_MAX)
+    return wrong(line, 'count: expected a whole number from 1 to 4294967295')
+  line.blockedCount = numberOf(line.view, Member.blocked, 0)
+  if (line.blockedCount < 0 || line.blockedCount > line.count)
+    return wrong(line, 'blocked: expected a whole number from 0 to count')
+  if (line.blockedCount === line.count) line.action = Action.blocked
   return true
 }
 
 /** Takes the user, who is written to the scratch area without JSON's escapes. */
 function takeUser(line: LogLine): boolean {
-  if (kinds[USER] === NONE) return true
-  const json = kinds[USER] === JsonKind.string ? line.text((starts[USER] ?? 0) - 1, (ends[USER] ?? 0) + 1) : ''
+  if (kinds[Member.user] === NONE) return true
+  const json =
+    kinds[Member.user] === JsonKind.string
+      ? line.text((starts[Member.user] ?? 0) - 1, (ends[Member.user] ?? 0) + 1)
+      : ''
   const user = textOf(json)
   // The empty text means no user.
   if (json !== '""' && !isUserName(user)) {
@@ -285,19 +258,19 @@ function takeUser(line: LogLine): boolean {
 }
 
 function takeBytes(line: LogLine): boolean {
-  if (kinds[BYTES_SENT] !== NONE) {
-    line.bytesSent = numberOf(line.view, BYTES_SENT)
-    if (line.bytesSent < 0) return wrong(line, 'bytes_sent: expected a whole number from 0 to 999999999999999')
-  }
-  if (kinds[BYTES_RECEIVED] !== NONE) {
-    line.bytesReceived = numberOf(line.view, BYTES_RECEIVED)
-    if (line.bytesReceived < 0) return wrong(line, 'bytes_received: expected a whole number from 0 to 999999999999999')
-  }
+  line.bytesSent = numberOf(line.view, Member.bytes_sent, 0)
+  if (line.bytesSent < 0) return wrong(line, 'bytes_sent: expected a whole number from 0 to 999999999999999')
+  line.bytesReceived = numberOf(line.view, Member.bytes_received, 0)
+  if (line.bytesReceived < 0) return wrong(line, 'bytes_received: expected a whole number from 0 to 999999999999999')
   return true
 }
 
-/** A whole number in JSON's notation, `3` or `3.0`; negative if the value is no whole number. */
-function numberOf(view: DataView, member: number): number {
+/**
+ * A whole number in JSON's notation, `3` or `3.0`; negative if the value is no whole number, and
+ * `absent` without the member.
+ */
+function numberOf(view: DataView, member: number, absent: number): number {
+  if (kinds[member] === NONE) return absent
   const start = starts[member] ?? 0
   let end = ends[member] ?? 0
   if (kinds[member] !== JsonKind.number || !isDigit(view.getUint8(start))) return -1

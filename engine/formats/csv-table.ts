@@ -33,12 +33,13 @@ import {
   URL_OR_FILE_FIELD,
   WEBSITE_FIELD,
 } from './field-names.ts'
-import type { Fields } from './fields.ts'
+import type { ClientFields, Fields } from './fields.ts'
 import { hasRecordWord } from './generic-request.ts'
 import { hasScheme, isPlausibleHost } from './host.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { UserForm } from './user-name.ts'
 
 /**
  * What the content of a cell without a header looks like. A `path` is the target of a web server's
@@ -218,7 +219,7 @@ const HostColumn = { requested: 0, file: 1, own: 2, ownOrFile: 3, uncertain: 4 }
 type HostColumn = (typeof HostColumn)[keyof typeof HostColumn]
 
 /** The columns of a table by role, of each the better evidence first. NO_KEY for an absent one. */
-interface Roles {
+interface Roles extends ClientFields {
   readonly times: readonly number[]
   /** The column of the date, if the time of day has another column. */
   readonly date: number
@@ -226,10 +227,7 @@ interface Roles {
   readonly hosts: readonly number[]
   /** One of HostColumn for each host column. */
   readonly hostColumns: readonly HostColumn[]
-  readonly users: readonly number[]
-  readonly action: number
-  readonly sent: number
-  readonly received: number
+  readonly actions: readonly number[]
   /** Columns that say which kind of record a row is. */
   readonly kinds: readonly number[]
 }
@@ -272,15 +270,14 @@ export class CsvTable {
     const roles = this.#roles
     const time = takeTime(line, cells, roles)
     if (time === TimeFound.impossible) return line.rejectTime()
-    let hasClient = false
-    for (let index = 0; index < roles.clients.length && !hasClient; index++) {
-      hasClient = cells.takeClient(line, roles.clients[index] ?? NO_KEY)
-    }
+    const hasClient = cells.takeClients(line, roles.clients)
     // With a header and a client, a row counts even if its time is unreadable.
     if (time === TimeFound.none && (this.isLearned || !hasClient)) return this.#failed()
-    if (cells.has(roles.action)) cells.takeAction(line, roles.action)
+    cells.takeActions(line, roles.actions)
     const verdict = this.#takeHost(line, cells)
-    if (verdict === Verdict.event) takeUserAndBytes(line, cells, roles)
+    // A cell whose quotes are never closed may be incomplete.
+    const truncatedEnd = cells.unclosed ? cells.end(cells.count - 1) : NO_KEY
+    if (verdict === Verdict.event) cells.takeUserAndBytes(line, roles, UserForm.text, truncatedEnd)
     return verdict
   }
 
@@ -354,17 +351,6 @@ export class CsvTable {
   }
 }
 
-function takeUserAndBytes(line: LogLine, cells: Fields, { users, sent, received }: Roles): void {
-  // A cell whose quotes are never closed may be incomplete.
-  const whole = cells.unclosed ? cells.count - 1 : cells.count
-  for (let index = 0; index < users.length; index++) {
-    const column = users[index] ?? NO_KEY
-    if (column < whole && cells.takeUser(line, column)) break
-  }
-  cells.takeSent(line, sent)
-  cells.takeReceived(line, received)
-}
-
 function takeTime(line: LogLine, cells: Fields, { times, date }: Roles): TimeFound {
   for (let index = 0; index < times.length; index++) {
     const column = times[index] ?? NO_KEY
@@ -431,10 +417,10 @@ export function tableOfHeader(view: DataView, cells: Fields, delimiter: number):
       .map(({ column }) => column),
     hosts: hosts.map(({ column }) => column),
     hostColumns: hosts.map(({ id }) => hostColumnOf(id, kindOf(id), kinds)),
-    users: columnsOf(FieldKind.user),
-    action: columnsOf(FieldKind.action)[0] ?? NO_KEY,
-    sent: columnsOf(FieldKind.sent)[0] ?? NO_KEY,
-    received: columnsOf(FieldKind.received)[0] ?? NO_KEY,
+    user: columnsOf(FieldKind.user),
+    actions: columnsOf(FieldKind.action),
+    sent: columnsOf(FieldKind.sent),
+    received: columnsOf(FieldKind.received),
     kinds: of(FieldKind.kind)
       .filter(({ id }) => id !== ACTIVITY_FIELD || !isGateway)
       .map(({ column }) => column),
@@ -549,7 +535,7 @@ export class CsvLearning {
     const roles: Roles = {
       ...{ times: [time], clients: [client], hosts: [host], hostColumns: [HostColumn.requested] },
       date: this.#count(CellKind.time, time) < TIMES_MIN ? time - 1 : NO_KEY,
-      ...{ users: [], kinds: [], action: NO_KEY, sent: NO_KEY, received: NO_KEY },
+      ...{ user: [], kinds: [], actions: [], sent: [], received: [] },
     }
     return new CsvTable(this.delimiter, this.columns, roles, Verdict.event, true)
   }

@@ -70,17 +70,17 @@ function w3cColumns(names: readonly string[], isOwnServer: boolean) {
     date: names.indexOf('date'),
     time: names.indexOf('time'),
     timestamp: columnsOf(names, 'x-timestamp x-cs-timestamp gmttime timestamp').sort((a, b) => a - b)[0] ?? NO_KEY,
-    clientAddress: names.indexOf('c-ip'),
-    /** The client inside a tunnel has priority over the tunnel's own address. */
-    clients: columnsOf(names, 'x-cs-userip c-ip'),
+    client: names.indexOf('c-ip'),
+    /** Inside a tunnel, with priority over the tunnel's own address. */
+    tunnelClient: names.indexOf('x-cs-userip'),
     forwarded: names.indexOf('cs(x-forwarded-for)'),
     urls: columnsOf(names, 'cs-uri x-cs-url cs-uri-stem'),
     /** Names precede URLs, and a name that the proxy resolved comes last. */
     hosts: columnsOf(names, 'cs-host cs(host) r-host x-cs-sni cs-uri x-cs-url cs-uri-stem cs-dns r-dns'),
     actions: columnsOf(names, 'sc-filter-result x-policy-action action s-action'),
-    users: columnsOf(names, 'cs-username x-cs-username cs-userdn'),
-    sent: names.indexOf('cs-bytes'),
-    received: names.indexOf('sc-bytes'),
+    user: columnsOf(names, 'cs-username x-cs-username cs-userdn'),
+    sent: columnsOf(names, 'cs-bytes'),
+    received: columnsOf(names, 'sc-bytes'),
     /** The log of a web server's own pages, whose hosts are the server's own names. */
     isOwnServer: isOwnServer || columnsOf(names, OWN_SERVER_COLUMNS).length > 0,
   }
@@ -106,27 +106,19 @@ function readW3c(line: LogLine, start: number, end: number): Verdict {
     }
   }
   const found = takeRowTime(line, columns)
-  let hasClient = false
-  for (let index = 0; index < columns.clients.length && !hasClient; index++) {
-    hasClient = fields.takeClient(line, columns.clients[index] ?? NO_KEY)
-  }
+  const hasClient = fields.takeClient(line, columns.tunnelClient) || fields.takeClient(line, columns.client)
   // A source may send other messages, too: a line without a time in its column, or with a word in
   // the client's column, is no row.
   const hasTime = columns.time !== NO_KEY || columns.timestamp !== NO_KEY
   if (hasTime ? found === TimeFound.none : !hasClient) return Verdict.unknown
-  if (!hasClient && hasValue(view, columns.clientAddress)) return Verdict.unknown
+  if (!hasClient && hasValue(view, columns.client)) return Verdict.unknown
   if (found === TimeFound.impossible) return line.rejectTime()
-  for (let index = 0; index < columns.actions.length && line.action === Action.unknown; index++) {
-    fields.takeAction(line, columns.actions[index] ?? NO_KEY)
-  }
+  fields.takeActions(line, columns.actions)
   line.takeForwarded(fields.start(columns.forwarded), fields.end(columns.forwarded))
   if (columns.isOwnServer) return Verdict.noDomain
   const verdict = takeRowHost(line, columns)
   if (verdict !== Verdict.event) return verdict
-  for (let index = 0; index < columns.users.length; index++)
-    if (fields.takeUser(line, columns.users[index] ?? NO_KEY)) break
-  fields.takeSent(line, columns.sent)
-  fields.takeReceived(line, columns.received)
+  fields.takeUserAndBytes(line, columns)
   return verdict
 }
 

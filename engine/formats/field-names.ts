@@ -58,80 +58,61 @@ export const NO_FIELD = -1
  * both). A `source` or `destination` may be an address or a name: only an address is read as the
  * client, only a name as the host.
  */
-const TIMES =
-  'timegeneratedhighresolution/xcstimestamp eventtime/ereigniszeit epochtime timestamp/zeitstempel/horodatage/marcadetiempo/requesttimestamp timegenerated generatetime/generatedtime devtime datetime/datumuhrzeit/datumundzeit/datumunduhrzeit/dateheure/dateetheure/fechahora/fechayhora time/zeit/uhrzeit/heure/hora receivetime receivedtime logtime eventdate starttime/startzeit start rt date/datum/fecha ts t'
-const CLIENTS =
-  'xcsuserip/devicelocalip userip clientip/ipclient/ipduclient/ipcliente/ipdelcliente srcip sourceip/quellip/ipsource/iporigen/ipdeorigen sourceaddress/quelladresse/adressesource/direccinorigen/direccindeorigen src cip csip/cltip/cltintip/cltsip clientaddress/clientadresse/adresseclient/adresseduclient/direccindelcliente internalip srcipv6 sourceipaddress/quellipadresse/adresseipsource/direccinipdeorigen client/cliente clientipaddress/clientipadresse/adresseipclient/adresseipduclient/direccinipdelcliente remoteaddr initiator requester clientpublicip/cltpubip source/quelle/origen/srchost'
-const ADDRESSES = 'hostip ipaddress ip externalip'
-const HOSTS =
-  'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost/zielhost/htededestination/hostdedestino dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain/requestedhost/angefordertedomain/angefordertedomne/domainedemand/dominiosolicitado sni/xcssni dnsrequest dnsreq/dnsquery rrname destination'
-const URLS =
-  'url/urloriginal/urlfull/zielurl/webadresse/adresseurl/direccinurl urlfilename requesturl uri csuri/xcsurl request eurl fullurl'
-const OWN =
-  'domain/domne/domaine/dominio/nomdedomaine/nombrededominio host/hte website fqdn hostname servername site name'
-const ACTIONS =
-  'action/aktion/accin/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision responsetype result status'
-const TARGETS =
-  'dst dstip destip destinationip/destinationaddress/zielip/zieladresse/ipdestination/ipdedestino dest serverip sip daddr dport/dpt sourceport/srcport/sport/spt dstport destport destinationport requestmethod method/httpmethod/csmethod'
-const ACCOUNTS =
-  'userid/useremail duser dstuser/destinationuser/targetuser identity account/accountname principal/actor email/mail'
-const USERS =
-  'srcuser/sourceuser/sourceusername/suser/clientuser/clientusername csusername/xcsusername user/benutzer/utilisateur/usuario username/benutzername/nomdutilisateur/nombredeusuario login usrname useridentity userprincipalname/upn'
-/*
- * Names such as `bytes_sent`, `sent` or `in` are not here: the sender is the client for a firewall
- * and the server for a proxy (nginx), and CEF's dictionary and its users disagree.
- */
-const SENT =
-  'csbytes sentbyte reqsize/requestsize clientbytes srcbytes/sourcebytes httprequestbytes uploadbytes/bytesuploaded bytestoserver/flowbytestoserver/clienttoserverbytes'
-const RECEIVED =
-  'scbytes rcvdbyte respsize/responsesize serverbytes dstbytes/destinationbytes httpresponsebytes downloadbytes/bytesdownloaded bytestoclient/flowbytestoclient/servertoclientbytes'
-const FORWARDED =
-  'originalclientip/originalclientsrcip/proxysrcip/trueclientip/trueclntip xforwardedfor/csxforwardedfor/httpxforwardedfor/forwardedfor/forwarded/xff/xffip'
-const KINDS =
-  'type logtype/logcategory subtype eventtype eventname event/eventclass/eventclassid eventcategory/categoryname category cat class/classname sourcetype servicetype service/servicename program/programname/appname/application process/daemon/ident protocol/proto app/applicationprotocol facility dataset/eventdataset module/eventmodule logname/logger msg/message description/desc reason details/detail/summary/title product/deviceproduct tag/tags outcome activity/activitytype'
-const FOREIGN = [
-  // Mail.
-  'mailfrom/envelopefrom/envfrom/headerfrom/fromdomain/fromaddress/frommailaddress',
-  'sender/absender/expditeur/remitente/senderdomain/senderaddress/senderemail/senderfromdomain/senderfromaddress/senderip',
-  'rcpt/rcptto/mailto/empfnger/destinataire/destinatario/recipient/recipients/recipientaddress/recipientemailaddress/recipientdomain',
-  'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/smtpdialog/smtpstatus/queueid/qid mailer relay',
-  // Sign-ins, sessions and audits.
-  'operation/operationname workload/recordtype/auditid/audittype/auditevent actorid/actoremail/actorip/actorlogin/actoruserid',
-  'authmethod/authtype/authresult/authstatus/authenticationmethod/authenticationprotocol/authprotocol logontype/logonid/logonprocess/logonprocessname',
-  'mfa/mfaresult/factor/conditionalaccessstatus vpn/vpnip/tunnelip/tunneltype/assignedip/vpnuser/vpngateway sessionuser/sessionevent loginstatus/loginresult/loginevent',
-  // Leases and neighbors.
-  'lease/leasetime/leaseduration/leaseexpires/dhcptype/dhcpmessage/dhcpaction offeredip/requestedip/assignedaddress',
-  // Processes and files.
-  'commandline/processcommandline/initiatingprocesscommandline/cmdline parentprocess/parentprocessname/parentimage/parentcommandline auid/ses',
-  // A web server or load balancer in front of it.
-  'upstream/upstreamaddr/upstreamhost/upstreamstatus/upstreamresponsetime backend/backendname/backendip/backendserver vhost/virtualhost/virtualserver/httpvhost',
-  'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/xedgelocation/xedgeresulttype/xhostheader/appfirewallname/apiendpoint/requestheadersxforwardedhost/requestheadersxrealip/cfray/rayid ingressname/poolname/loadbalancer/elb',
-].join(' ')
-const SYSTEMS =
-  'channel/winlogchannel providername/winlogprovidername/provider/providerguid eventrecordid/recordnumber/recordid/winlogrecordid sourcemodulename/sourcemoduletype sourcename computer/computername/winlogcomputername targetdomainname/subjectdomainname/targetusername/subjectusername eventid/eventidentifier/winlogeventid'
-const LOGGERS =
-  'level/loglevel/severity/priority/pri syslogseverity/syslogfacility/facilitycode shortmessage pid/procid/processid logsource/dvc/dvchost/devicename/devname/observername agent/agentname/beatname thread/stacktrace'
+const WORDS: Readonly<Partial<Record<keyof typeof FieldKind, string>>> = {
+  time: 'timegeneratedhighresolution/xcstimestamp eventtime/ereigniszeit epochtime timestamp/zeitstempel/horodatage/marcadetiempo/requesttimestamp timegenerated generatetime/generatedtime devtime datetime/datumuhrzeit/datumundzeit/datumunduhrzeit/dateheure/dateetheure/fechahora/fechayhora time/zeit/uhrzeit/heure/hora receivetime receivedtime logtime eventdate starttime/startzeit start rt date/datum/fecha ts t',
+  client:
+    'xcsuserip/devicelocalip userip clientip/ipclient/ipduclient/ipcliente/ipdelcliente srcip sourceip/quellip/ipsource/iporigen/ipdeorigen sourceaddress/quelladresse/adressesource/direccinorigen/direccindeorigen src cip csip/cltip/cltintip/cltsip clientaddress/clientadresse/adresseclient/adresseduclient/direccindelcliente internalip srcipv6 sourceipaddress/quellipadresse/adresseipsource/direccinipdeorigen client/cliente clientipaddress/clientipadresse/adresseipclient/adresseipduclient/direccinipdelcliente remoteaddr initiator requester clientpublicip/cltpubip source/quelle/origen/srchost',
+  address: 'hostip ipaddress ip externalip',
+  host: 'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost/zielhost/htededestination/hostdedestino dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain/requestedhost/angefordertedomain/angefordertedomne/domainedemand/dominiosolicitado sni/xcssni dnsrequest dnsreq/dnsquery rrname destination',
+  url: 'url/urloriginal/urlfull/zielurl/webadresse/adresseurl/direccinurl urlfilename requesturl uri csuri/xcsurl request eurl fullurl',
+  own: 'domain/domne/domaine/dominio/nomdedomaine/nombrededominio host/hte website fqdn hostname servername site name',
+  action:
+    'action/aktion/accin/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision responsetype result status',
+  target:
+    'dst dstip destip destinationip/destinationaddress/zielip/zieladresse/ipdestination/ipdedestino dest serverip sip daddr dport/dpt sourceport/srcport/sport/spt dstport destport destinationport requestmethod method/httpmethod/csmethod',
+  account:
+    'userid/useremail duser dstuser/destinationuser/targetuser identity account/accountname principal/actor email/mail',
+  user: 'srcuser/sourceuser/sourceusername/suser/clientuser/clientusername csusername/xcsusername user/benutzer/utilisateur/usuario username/benutzername/nomdutilisateur/nombredeusuario login usrname useridentity userprincipalname/upn',
+  /*
+   * Names such as `bytes_sent`, `sent` or `in` are not here: the sender is the client for a firewall
+   * and the server for a proxy (nginx), and CEF's dictionary and its users disagree.
+   */
+  sent: 'csbytes sentbyte reqsize/requestsize clientbytes srcbytes/sourcebytes httprequestbytes uploadbytes/bytesuploaded bytestoserver/flowbytestoserver/clienttoserverbytes',
+  received:
+    'scbytes rcvdbyte respsize/responsesize serverbytes dstbytes/destinationbytes httpresponsebytes downloadbytes/bytesdownloaded bytestoclient/flowbytestoclient/servertoclientbytes',
+  forwarded:
+    'originalclientip/originalclientsrcip/proxysrcip/trueclientip/trueclntip xforwardedfor/csxforwardedfor/httpxforwardedfor/forwardedfor/forwarded/xff/xffip',
+  kind: 'type logtype/logcategory subtype eventtype eventname event/eventclass/eventclassid eventcategory/categoryname category cat class/classname sourcetype servicetype service/servicename program/programname/appname/application process/daemon/ident protocol/proto app/applicationprotocol facility dataset/eventdataset module/eventmodule logname/logger msg/message description/desc reason details/detail/summary/title product/deviceproduct tag/tags outcome activity/activitytype',
+  foreign: [
+    // Mail.
+    'mailfrom/envelopefrom/envfrom/headerfrom/fromdomain/fromaddress/frommailaddress',
+    'sender/absender/expditeur/remitente/senderdomain/senderaddress/senderemail/senderfromdomain/senderfromaddress/senderip',
+    'rcpt/rcptto/mailto/empfnger/destinataire/destinatario/recipient/recipients/recipientaddress/recipientemailaddress/recipientdomain',
+    'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/smtpdialog/smtpstatus/queueid/qid mailer relay',
+    // Sign-ins, sessions and audits.
+    'operation/operationname workload/recordtype/auditid/audittype/auditevent actorid/actoremail/actorip/actorlogin/actoruserid',
+    'authmethod/authtype/authresult/authstatus/authenticationmethod/authenticationprotocol/authprotocol logontype/logonid/logonprocess/logonprocessname',
+    'mfa/mfaresult/factor/conditionalaccessstatus vpn/vpnip/tunnelip/tunneltype/assignedip/vpnuser/vpngateway sessionuser/sessionevent loginstatus/loginresult/loginevent',
+    // Leases and neighbors.
+    'lease/leasetime/leaseduration/leaseexpires/dhcptype/dhcpmessage/dhcpaction offeredip/requestedip/assignedaddress',
+    // Processes and files.
+    'commandline/processcommandline/initiatingprocesscommandline/cmdline parentprocess/parentprocessname/parentimage/parentcommandline auid/ses',
+    // A web server or load balancer in front of it.
+    'upstream/upstreamaddr/upstreamhost/upstreamstatus/upstreamresponsetime backend/backendname/backendip/backendserver vhost/virtualhost/virtualserver/httpvhost',
+    'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/xedgelocation/xedgeresulttype/xhostheader/appfirewallname/apiendpoint/requestheadersxforwardedhost/requestheadersxrealip/cfray/rayid ingressname/poolname/loadbalancer/elb',
+  ].join(' '),
+  system:
+    'channel/winlogchannel providername/winlogprovidername/provider/providerguid eventrecordid/recordnumber/recordid/winlogrecordid sourcemodulename/sourcemoduletype sourcename computer/computername/winlogcomputername targetdomainname/subjectdomainname/targetusername/subjectusername eventid/eventidentifier/winlogeventid',
+  logger:
+    'level/loglevel/severity/priority/pri syslogseverity/syslogfacility/facilitycode shortmessage pid/procid/processid logsource/dvc/dvchost/devicename/devname/observername agent/agentname/beatname thread/stacktrace',
+}
 
 /** The id of each name that more than one vendor uses. */
-export const SYNONYMS: Readonly<Record<string, number>> = {
-  ...idsOf(FieldKind.time, TIMES),
-  ...idsOf(FieldKind.client, CLIENTS),
-  ...idsOf(FieldKind.address, ADDRESSES),
-  ...idsOf(FieldKind.host, HOSTS),
-  ...idsOf(FieldKind.url, URLS),
-  ...idsOf(FieldKind.own, OWN),
-  ...idsOf(FieldKind.action, ACTIONS),
-  ...idsOf(FieldKind.target, TARGETS),
-  ...idsOf(FieldKind.account, ACCOUNTS),
-  ...idsOf(FieldKind.user, USERS),
-  ...idsOf(FieldKind.sent, SENT),
-  ...idsOf(FieldKind.received, RECEIVED),
-  ...idsOf(FieldKind.forwarded, FORWARDED),
-  ...idsOf(FieldKind.kind, KINDS),
-  ...idsOf(FieldKind.foreign, FOREIGN),
-  ...idsOf(FieldKind.system, SYSTEMS),
-  ...idsOf(FieldKind.logger, LOGGERS),
-}
+export const SYNONYMS: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.entries(WORDS).flatMap(([role, words]) =>
+    Object.entries(idsOf(FieldKind[role as keyof typeof FieldKind], words)),
+  ),
+)
 
 export const DATE_FIELD = SYNONYMS['date'] ?? NO_FIELD
 export const PUBLIC_CLIENT_FIELD = SYNONYMS['clientpublicip'] ?? NO_FIELD

@@ -1,4 +1,4 @@
-import { actionOf } from './action.ts'
+import { Action, actionOf } from './action.ts'
 import { indexOfByte, isTextIgnoreCase, type KeyTable, NO_KEY, NOT_FOUND, QUOTE, SPACE } from './bytes.ts'
 import { endBeforePort, isInbound } from './ip-address.ts'
 import type { LogLine, Verdict } from './log-line.ts'
@@ -7,6 +7,13 @@ import { takeUser, UserForm } from './user-name.ts'
 
 /** More columns than any format has. Later columns are not read. */
 export const COLUMNS_MAX = 256
+
+/** The fields with the client's user, and the bytes that it sent and received. */
+export interface ClientFields {
+  readonly user: readonly number[]
+  readonly sent: readonly number[]
+  readonly received: readonly number[]
+}
 
 /**
  * The places of a message's fields, by number: columns, or the values of a table of keys. An absent
@@ -119,6 +126,46 @@ export class Fields {
 
   takeReceived(line: LogLine, id: number): boolean {
     return line.takeReceived(this.start(id), this.end(id))
+  }
+
+  /*
+   * Of several fields of one role, in the order of preference: the first that has a value.
+   */
+
+  takeTimes(line: LogLine, ids: readonly number[]): TimeFound {
+    for (let index = 0; index < ids.length; index++) {
+      const found = this.takeTime(line, ids[index] ?? NO_KEY)
+      if (found !== TimeFound.none) return found
+    }
+    return TimeFound.none
+  }
+
+  takeClients(line: LogLine, ids: readonly number[]): boolean {
+    for (let index = 0; index < ids.length; index++) {
+      if (this.takeClientBeforePort(line, ids[index] ?? NO_KEY)) return true
+    }
+    return false
+  }
+
+  takeActions(line: LogLine, ids: readonly number[]): void {
+    for (let index = 0; index < ids.length && line.action === Action.unknown; index++) {
+      this.takeAction(line, ids[index] ?? NO_KEY)
+    }
+  }
+
+  takeUserAndBytes(
+    line: LogLine,
+    { user, sent, received }: ClientFields,
+    form: UserForm = UserForm.text,
+    truncatedEnd = NO_KEY,
+  ): void {
+    for (let index = 0; index < user.length; index++) {
+      const id = user[index] ?? NO_KEY
+      // A name in unclosed quotes may be incomplete.
+      if (this.has(id) && this.end(id) !== truncatedEnd && this.takeUser(line, id, form)) break
+    }
+    for (let index = 0; index < sent.length; index++) if (this.takeSent(line, sent[index] ?? NO_KEY)) break
+    for (let index = 0; index < received.length; index++) if (this.takeReceived(line, received[index] ?? NO_KEY)) break
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   NOT_FOUND,
   SLASH,
   textAtIgnoreCase,
+  wordsOf,
 } from './bytes.ts'
 import { Fields } from './fields.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
@@ -57,10 +58,9 @@ const TYPES = new KeyTable({
   threat: Kind.threat,
   url: Kind.url,
   decryption: Kind.decryption,
-  ...Object.fromEntries(
-    'system config globalprotect userid hipmatch hip-match auth authentication tunnel sctp gtp correlation iptag wildfire data'
-      .split(' ')
-      .map((word) => [word, Kind.other]),
+  ...wordsOf(
+    Kind.other,
+    'system config globalprotect userid hipmatch hip-match auth authentication tunnel sctp gtp correlation iptag wildfire data',
   ),
 })
 

@@ -89,7 +89,7 @@ export function readMeraki(line: LogLine, start: number, end: number): Verdict {
   return verdict
 }
 
-/** Takes the client and the action: a word before the addresses, or the pattern at the end. */
+/** Takes the client and the action, a word before the addresses. */
 function takeFlow(line: LogLine, start: number, end: number): void {
   const { view } = line
   let at = start
@@ -106,23 +106,11 @@ function takeFlow(line: LogLine, start: number, end: number): void {
       isText(view, at, stop, 'request:')
     ) {
       return
-    } else if (isText(view, at, stop, 'pattern:')) {
-      const word = skipBlanks(view, stop, end)
-      const found = patternAction(view, word, tokenEnd(view, word, end))
-      if (found !== Action.unknown) line.action = found
-      return
     } else if (line.action === Action.unknown) {
       line.action = actionOf(view, at, stop)
     }
     at = stop
   }
-}
-
-/** Old versions write 1 for denied and 0 for allowed. */
-function patternAction(view: DataView, start: number, end: number): Action {
-  if (isText(view, start, end, '0')) return Action.allowed
-  if (isText(view, start, end, '1')) return Action.blocked
-  return actionOf(view, start, end)
 }
 
 /**

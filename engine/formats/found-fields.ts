@@ -43,43 +43,31 @@ export class FoundFields {
    */
   noteUnescaped(view: DataView, id: number, keyStart: number, keyEnd: number, start: number, end: number): void {
     if (end <= start) return
-    const kind = (id / FIELD_RANKS) | 0
+    const kind = ((id / FIELD_RANKS) | 0) as FieldKind
+    if (this.#isOther(view, kind, id, start, end)) {
+      if (kind === FieldKind.user) this.#hasTwoUsers = true
+      else this.#conflicts |= 1 << kind
+    }
     if (this.has(id)) {
       // Vendors write one field under two names, in two forms.
       const isSameKey = isSameName(view, keyStart, keyEnd, this.#keyStarts[id] ?? 0, this.#keyEnds[id] ?? 0)
       if (isSameKey && !isSameText(view, start, end, this.start(id), this.end(id))) this.#conflicts |= 1 << kind
-      if (kind === FieldKind.client && this.#hasOtherClient(view, id, start, end)) this.#conflicts |= 1 << kind
-      if (kind === FieldKind.user) this.#hasTwoUsers ||= this.#hasOtherUser(view, start, end)
       return
     }
-    // The client may have written the field under another of its names.
-    if (kind === FieldKind.forwarded && this.#hasOtherForwarded(view, start, end)) this.#conflicts |= 1 << kind
-    if (kind === FieldKind.client && this.#hasOtherClient(view, id, start, end)) this.#conflicts |= 1 << kind
-    if (kind === FieldKind.user) this.#hasTwoUsers ||= this.#hasOtherUser(view, start, end)
     this.#keyStarts[id] = keyStart
     this.#keyEnds[id] = keyEnd
     this.note(id, start, end)
   }
 
-  #hasOtherClient(view: DataView, added: number, start: number, end: number): boolean {
+  /**
+   * Whether another field of the role names another client or user: the client may have written the
+   * field under another of its names.
+   */
+  #isOther(view: DataView, kind: FieldKind, added: number, start: number, end: number): boolean {
+    if (kind !== FieldKind.client && kind !== FieldKind.forwarded && kind !== FieldKind.user) return false
     if (isPublicClient(added)) return false
-    for (let id = this.first(FieldKind.client); id !== NOT_FOUND; id = this.next(id)) {
-      if (!isPublicClient(id) && isOtherAddress(view, start, end, this.start(id), this.end(id))) return true
-    }
-    return false
-  }
-
-  #hasOtherForwarded(view: DataView, start: number, end: number): boolean {
-    const stop = firstEnd(view, start, end)
-    for (let id = this.first(FieldKind.forwarded); id !== NOT_FOUND; id = this.next(id)) {
-      if (!isSameText(view, start, stop, this.start(id), firstEnd(view, this.start(id), this.end(id)))) return true
-    }
-    return false
-  }
-
-  #hasOtherUser(view: DataView, start: number, end: number): boolean {
-    for (let id = this.first(FieldKind.user); id !== NOT_FOUND; id = this.next(id)) {
-      if (!isSameUser(view, start, end, this.start(id), this.end(id))) return true
+    for (let id = this.first(kind); id !== NOT_FOUND; id = this.next(id)) {
+      if (!isPublicClient(id) && isOtherValue(view, kind, start, end, this.start(id), this.end(id))) return true
     }
     return false
   }
@@ -228,6 +216,19 @@ function firstEnd(view: DataView, start: number, end: number): number {
   let at = start
   while (at < end && view.getUint8(at) !== COMMA) at++
   return at
+}
+
+function isOtherValue(
+  view: DataView,
+  kind: FieldKind,
+  start: number,
+  end: number,
+  otherStart: number,
+  otherEnd: number,
+): boolean {
+  if (kind === FieldKind.client) return isOtherAddress(view, start, end, otherStart, otherEnd)
+  if (kind === FieldKind.user) return !isSameUser(view, start, end, otherStart, otherEnd)
+  return !isSameText(view, start, firstEnd(view, start, end), otherStart, firstEnd(view, otherStart, otherEnd))
 }
 
 /** Whether one is the other with its domain: `jdoe`, `CORP\jdoe`, `jdoe@example.com`. */

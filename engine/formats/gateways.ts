@@ -331,7 +331,7 @@ function isVerdict(view: DataView): boolean {
 function isQueryType(view: DataView): boolean {
   const start = columns.start(DNS_TYPE)
   const end = columns.end(DNS_TYPE)
-  if (textAtIgnoreCase(view, start, end, 'other') || columns.unclosed) return true
+  if (textAtIgnoreCase(view, start, end, 'other') || (columns.unclosed && columns.count === DNS_TYPE + 1)) return true
   const digits = digitsEnd(view, start, end)
   if (digits === start) return false
   return digits === end || (textAt(view, digits, end, ' (') && view.getUint8(end - 1) === CLOSE_PARENTHESIS)

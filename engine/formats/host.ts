@@ -21,6 +21,7 @@ import {
   TAB,
   textAtIgnoreCase,
   trimEnd,
+  wordsOf,
 } from './bytes.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 
@@ -201,10 +202,9 @@ export function hasScheme(view: DataView, start: number, end: number): boolean {
  * except zip and mov.
  */
 const NO_TOP_LEVEL = new KeyTable(
-  Object.fromEntries(
-    'exe zip pdf mov dll doc docx docm xls xlsx xlsm ppt pptx txt rtf log csv json xml yaml yml html htm php asp aspx jsp js css png jpg jpeg gif bmp svg ico tif tiff webp mp3 mp4 avi mkv wav wmv gz tgz tar rar bz xz iso img dmg msi apk jar war cab deb rpm bin dat db tmp bak old cfg conf ini inf sys lnk reg bat cmd vbs pcap pem crt cer der key pfx eml msg esp woff ttf swf torrent local lan internal intranet corp home localdomain localhost workgroup test invalid onion arpa'
-      .split(' ')
-      .map((word) => [word, 1]),
+  wordsOf(
+    1,
+    'exe zip pdf mov dll doc docx docm xls xlsx xlsm ppt pptx txt rtf log csv json xml yaml yml html htm php asp aspx jsp js css png jpg jpeg gif bmp svg ico tif tiff webp mp3 mp4 avi mkv wav wmv gz tgz tar rar bz xz iso img dmg msi apk jar war cab deb rpm bin dat db tmp bak old cfg conf ini inf sys lnk reg bat cmd vbs pcap pem crt cer der key pfx eml msg esp woff ttf swf torrent local lan internal intranet corp home localdomain localhost workgroup test invalid onion arpa',
   ),
 )
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert'
-import { Action, actionOf, isNullAddress } from './action.ts'
-import { isTextIgnoreCase, NOT_FOUND } from './bytes.ts'
+import { Action, isNullAddress } from './action.ts'
+import { NOT_FOUND } from './bytes.ts'
 import { isMailPort } from './directive-tables.ts'
-import { endBeforePort, isInbound, isPrivateAddress } from './ip-address.ts'
+import { Fields } from './fields.ts'
+import { isInbound, isPrivateAddress } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
-import { takeUser, UserForm } from './user-name.ts'
+import { UserForm } from './user-name.ts'
 
 /*
  * Products whose records are nested JSON, by the paths of their members. Only letters and digits of
@@ -27,13 +28,11 @@ const ZEEK = {
   port: 'id.resp_p',
 } as const
 
+const SURICATA_FLOW = { client: 'src_ip', server: 'dest_ip', port: 'dest_port', action: 'alert.action' } as const
 const SURICATA = {
-  client: 'src_ip',
-  server: 'dest_ip',
-  port: 'dest_port',
-  host: 'dns.rrname dns.queries.rrname tls.sni sni quic.sni http.hostname',
-  isName: 'dns.rrname dns.queries.rrname',
-  action: 'alert.action',
+  ...SURICATA_FLOW,
+  dnsName: 'dns.rrname dns.queries.rrname',
+  host: 'tls.sni sni quic.sni http.hostname',
 } as const
 
 const DEFENDER = {
@@ -58,8 +57,7 @@ const OCSF_HTTP = { ...OCSF, host: 'http_request.url.hostname http_request.url.u
 const OCSF_NETWORK = { ...OCSF, host: 'tls.sni dst_endpoint.hostname url.hostname' }
 
 const SYSMON = {
-  host: '(winlog.event_data.|EventData.|Event.EventData.)QueryName',
-  isName: '(winlog.event_data.|EventData.|Event.EventData.)QueryName',
+  dnsName: '(winlog.event_data.|EventData.|Event.EventData.)QueryName',
   // The machine that wrote the event is the client. Few agents add its address.
   client: 'host.ip',
   mayHideClient: true,
@@ -68,8 +66,7 @@ const SYSMON = {
 
 const WINDOWS_DNS = {
   client: '(winlog.event_data.|EventData.|Event.EventData.)Source',
-  host: '(winlog.event_data.|EventData.|Event.EventData.)QNAME',
-  isName: '(winlog.event_data.|EventData.|Event.EventData.)QNAME',
+  dnsName: '(winlog.event_data.|EventData.|Event.EventData.)QNAME',
 } as const
 
 const ENVOY = {
@@ -85,8 +82,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
     name: 'Zeek dns.log',
     marks: 'id.orig_h trans_id/qclass/qtype/qclass_name/qtype_name',
     ...ZEEK,
-    host: 'query',
-    isName: 'query',
+    dnsName: 'query',
     answer: 'answers',
   },
   { name: 'Zeek ssl.log, quic.log', marks: 'id.orig_h server_name', ...ZEEK, host: 'server_name' },
@@ -96,22 +92,16 @@ export const JSON_PRODUCTS: readonly Product[] = [
   { name: 'Suricata, DNS answer', marks: 'flow_id event_type=dns dns.type=answer|response', ...SURICATA, skip: true },
   { name: 'Suricata', marks: 'flow_id event_type=dns|tls|http|quic', ...SURICATA },
   { name: 'Suricata, alert', marks: 'flow_id event_type=alert direction=to_server', ...SURICATA },
-  {
-    name: 'Suricata, alert on an answer',
-    marks: 'flow_id event_type=alert direction=to_client',
-    ...SURICATA,
-    host: '',
-  },
+  { name: 'Suricata, alert on an answer', marks: 'flow_id event_type=alert direction=to_client', ...SURICATA_FLOW },
   { name: 'Suricata, alert outward', marks: 'flow_id event_type=alert', ...SURICATA, outbound: true },
-  { name: 'Suricata, other events', marks: 'flow_id event_type', ...SURICATA, host: '' },
+  { name: 'Suricata, other events', marks: 'flow_id event_type', ...SURICATA_FLOW },
   { name: 'AWS Network Firewall, TLS log', marks: 'firewall_name event_timestamp sni', ...SURICATA },
   {
     name: 'Route 53 Resolver',
     marks: 'query_timestamp srcaddr',
     time: 'query_timestamp',
     client: 'srcaddr',
-    host: 'query_name',
-    isName: 'query_name',
+    dnsName: 'query_name',
     action: 'firewall_rule_action',
   },
 
@@ -126,8 +116,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
     name: 'Azure Firewall, DNS proxy',
     marks: '(properties.)QueryId (properties.)QueryName (properties.)SourceIp',
     client: '(properties.)SourceIp',
-    host: '(properties.)QueryName',
-    isName: '(properties.)QueryName',
+    dnsName: '(properties.)QueryName',
   },
   {
     name: 'Azure Firewall, legacy',
@@ -139,8 +128,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
     marks:
       '(properties.)QueryName (properties.)SourceIpAddress (properties.)ResolverPolicyRuleAction/(properties.)ResponseCode',
     client: '(properties.)SourceIpAddress',
-    host: '(properties.)QueryName',
-    isName: '(properties.)QueryName',
+    dnsName: '(properties.)QueryName',
     action: '(properties.)ResolverPolicyRuleAction',
   },
   {
@@ -188,8 +176,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
     marks: 'ResolverDecision QueryName',
     time: 'Datetime',
     client: 'SrcIP',
-    host: 'QueryName',
-    isName: 'QueryName',
+    dnsName: 'QueryName',
     action: 'ResolverDecision',
     user: 'Email',
   },
@@ -222,8 +209,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
     marks: 'jsonPayload.queryName jsonPayload.sourceIP',
     time: 'timestamp',
     client: 'jsonPayload.sourceIP',
-    host: 'jsonPayload.queryName',
-    isName: 'jsonPayload.queryName',
+    dnsName: 'jsonPayload.queryName',
   },
   {
     name: 'Google Cloud Secure Web Proxy',
@@ -237,13 +223,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
 
   { name: 'OCSF, DNS answer', marks: 'class_uid=4003 activity_id=2', ...OCSF, skip: true },
   { name: 'OCSF, inbound', marks: 'class_uid connection_info.direction_id=1', ...OCSF },
-  {
-    name: 'OCSF, DNS Activity',
-    marks: 'class_uid=4003 query.hostname',
-    ...OCSF,
-    host: 'query.hostname',
-    isName: 'query.hostname',
-  },
+  { name: 'OCSF, DNS Activity', marks: 'class_uid=4003 query.hostname', ...OCSF, dnsName: 'query.hostname' },
   { name: 'OCSF, HTTP Activity', marks: 'class_uid=4002 connection_info.direction_id=2', ...OCSF_HTTP },
   { name: 'OCSF, HTTP Activity outward', marks: 'class_uid=4002', ...OCSF_HTTP, outbound: true },
   { name: 'OCSF, Network Activity', marks: 'class_uid=4001 connection_info.direction_id=2', ...OCSF_NETWORK },
@@ -268,45 +248,34 @@ export const JSON_PRODUCTS: readonly Product[] = [
     skip: true,
   },
 
-  {
-    name: 'AdGuard Home, file',
-    marks: 'QH IP QT',
-    time: 'T',
-    client: 'IP',
-    host: 'QH',
-    isName: 'QH',
-  },
+  { name: 'AdGuard Home, file', marks: 'QH IP QT', time: 'T', client: 'IP', dnsName: 'QH' },
   {
     name: 'AdGuard Home, API',
     marks: 'question.name elapsedMs client',
     time: 'time',
     client: 'client',
-    host: 'question.name',
-    isName: 'question.name',
+    dnsName: 'question.name',
   },
   {
     name: 'Blocky',
     marks: 'question_name client_ip response_type/response_reason',
     time: 'time',
     client: 'client_ip',
-    host: 'question_name',
-    isName: 'question_name',
+    dnsName: 'question_name',
     action: 'response_type',
   },
   {
     name: 'CoreDNS, JSON',
     marks: 'class=IN type name rcode remote/client/client_ip/remote_ip',
     client: 'remote client client_ip remote_ip',
-    host: 'name',
-    isName: 'name',
+    dnsName: 'name',
   },
   {
     name: 'NextDNS',
     marks: 'root domain clientIp protocol',
     time: 'timestamp',
     client: 'device.localIp clientIp',
-    host: 'domain',
-    isName: 'domain',
+    dnsName: 'domain',
     action: 'status',
   },
   {
@@ -314,8 +283,7 @@ export const JSON_PRODUCTS: readonly Product[] = [
     marks: 'question.questionName clientIp',
     time: 'timestamp',
     client: 'clientIp',
-    host: 'question.questionName',
-    isName: 'question.questionName',
+    dnsName: 'question.questionName',
     action: 'responseType',
   },
   {
@@ -327,32 +295,24 @@ export const JSON_PRODUCTS: readonly Product[] = [
 ]
 
 /**
- * The paths of a product's records (json-products.ts). Paths of one role are in order of
- * preference.
+ * The roles of paths. `answer` is the first address of a DNS answer, which shows whether the name is
+ * blocked; `text` a line of text that has the request. `server` is the other end of the connection,
+ * and `port` its port: an inbound connection and mail are no requests. `dnsName` is never a URL.
  */
-interface Product {
+const ROLES = [
+  ...(['time', 'client', 'server', 'port', 'dnsName', 'host'] as const),
+  ...(['action', 'answer', 'user', 'sent', 'received', 'text'] as const),
+]
+type Role = (typeof ROLES)[number]
+
+/** The paths of a product's records by role, of each role in order of preference. */
+interface Product extends Readonly<Partial<Record<Role, string>>> {
   readonly name: string
   /**
    * What only this product's records have, all of it: a path, a path and its values
    * (`type=dns|tls`), or alternatives (`qclass/qtype`).
    */
   readonly marks: string
-  readonly time?: string
-  readonly client?: string
-  /**
-   * The other end of the connection, and its port: an inbound connection and mail are no requests.
-   */
-  readonly server?: string
-  readonly port?: string
-  readonly host?: string
-  /** The paths in `host` that have a DNS name, never a URL. */
-  readonly isName?: string
-  readonly action?: string
-  /** The first address of a DNS answer, which shows whether the name is blocked. */
-  readonly answer?: string
-  readonly user?: string
-  readonly sent?: string
-  readonly received?: string
   /**
    * The record may be of a server. Only a private client and a server that is not private count.
    */
@@ -360,8 +320,6 @@ interface Product {
   readonly mayHideClient?: true
   /** The record repeats another one. */
   readonly skip?: true
-  /** A line of text that has the request. */
-  readonly text?: string
 }
 
 interface Mark {
@@ -370,23 +328,9 @@ interface Mark {
   readonly values: readonly (readonly string[])[]
 }
 
-interface Paths {
+interface Paths extends Readonly<Record<Role, readonly number[]>> {
+  readonly product: Product
   readonly marks: readonly Mark[]
-  readonly time: readonly number[]
-  readonly client: readonly number[]
-  readonly server: readonly number[]
-  readonly port: readonly number[]
-  readonly host: readonly number[]
-  readonly isName: readonly boolean[]
-  readonly action: readonly number[]
-  readonly answer: readonly number[]
-  readonly user: readonly number[]
-  readonly sent: readonly number[]
-  readonly received: readonly number[]
-  readonly text: readonly number[]
-  readonly outbound: boolean
-  readonly mayHideClient: boolean
-  readonly skip: boolean
 }
 
 const NO_PRODUCT = -1
@@ -397,14 +341,10 @@ export class ProductPaths {
   /** The slot of each path: lower case, letters and digits only. */
   readonly slots: Record<string, number> = {}
   readonly #products: readonly Paths[]
-  readonly #starts: Int32Array
-  readonly #ends: Int32Array
-  /** For each slot the record in which it was noted last. */
-  readonly #noted: Int32Array
+  readonly #fields: Fields
   /** For each slot the products of which it is the first mark: one bit per product in two words. */
   readonly #lowKeys: Int32Array
   readonly #highKeys: Int32Array
-  #record = 0
   #low = 0
   #high = 0
   #product = NO_PRODUCT
@@ -412,9 +352,7 @@ export class ProductPaths {
   constructor(products: readonly Product[]) {
     this.#products = products.map((product) => this.#compile(product))
     const count = Object.keys(this.slots).length
-    this.#starts = new Int32Array(count)
-    this.#ends = new Int32Array(count)
-    this.#noted = new Int32Array(count).fill(-1)
+    this.#fields = new Fields(count)
     this.#lowKeys = new Int32Array(count)
     this.#highKeys = new Int32Array(count)
     assert(products.length <= 2 * WORD_BITS)
@@ -425,7 +363,7 @@ export class ProductPaths {
   }
 
   clear(): void {
-    this.#record = (this.#record + 1) & 0x7fffffff
+    this.#fields.ends.fill(0)
     this.#low = 0
     this.#high = 0
     this.#product = NO_PRODUCT
@@ -433,10 +371,8 @@ export class ProductPaths {
 
   /** Of members with one path, the first non-empty member counts. */
   note(slot: number, start: number, end: number): void {
-    if (end <= start || this.#noted[slot] === this.#record) return
-    this.#noted[slot] = this.#record
-    this.#starts[slot] = start
-    this.#ends[slot] = end
+    if (end <= start || this.#fields.has(slot)) return
+    this.#fields.note(slot, start, end)
     this.#low |= this.#lowKeys[slot] ?? 0
     this.#high |= this.#highKeys[slot] ?? 0
   }
@@ -458,88 +394,54 @@ export class ProductPaths {
     return false
   }
 
-  /** Whether the record has a product: find() was true. */
-  get isFound(): boolean {
-    return this.#product !== NO_PRODUCT
-  }
-
   /** The verdict on a record whose product was found. */
   read(line: LogLine): Verdict {
     const paths = this.#products[this.#product]
     if (paths === undefined) return Verdict.unknown
-    if (this.#takeTime(line, paths.time) === TimeFound.impossible) {
-      return line.rejectTime()
-    }
-    const action = this.#first(paths.action)
-    if (action !== NOT_FOUND) line.action = actionOf(line.view, this.#start(action), this.#end(action))
+    const fields = this.#fields
+    if (fields.takeTimes(line, paths.time) === TimeFound.impossible) return line.rejectTime()
+    fields.takeActions(line, paths.action)
     const answer = this.#first(paths.answer)
-    if (answer !== NOT_FOUND && isNullAddress(line.view, this.#start(answer), this.#end(answer)))
-      line.action = Action.blocked
-    const hasClient = this.#takeClient(line, paths.client)
+    if (isNullAddress(line.view, fields.start(answer), fields.end(answer))) line.action = Action.blocked
+    const hasClient = fields.takeClients(line, paths.client)
     const text = this.#first(paths.text)
     if (text !== NOT_FOUND) {
-      line.wrappedStart = this.#start(text)
-      line.wrappedEnd = this.#end(text)
+      line.wrappedStart = fields.start(text)
+      line.wrappedEnd = fields.end(text)
       return Verdict.noDomain
     }
-    if (paths.skip) return Verdict.skip
-    if (!hasClient && !paths.mayHideClient) return Verdict.noDomain
+    if (paths.product.skip === true) return Verdict.skip
+    if (!hasClient && paths.product.mayHideClient !== true) return Verdict.noDomain
     return this.#isNoRequest(line, paths) ? Verdict.noDomain : this.#takeHost(line, paths)
   }
 
   /** The user and the byte counts of the record that was read last. */
   takeUserAndBytes(line: LogLine): void {
     const paths = this.#products[this.#product]
-    if (paths === undefined) return
-    for (const slot of paths.user) {
-      if (this.#has(slot) && takeUser(line, this.#start(slot), this.#end(slot), UserForm.json)) break
-    }
-    const sent = this.#first(paths.sent)
-    if (sent !== NOT_FOUND) line.takeSent(this.#start(sent), this.#end(sent))
-    const received = this.#first(paths.received)
-    if (received !== NOT_FOUND) line.takeReceived(this.#start(received), this.#end(received))
-  }
-
-  #takeTime(line: LogLine, slots: readonly number[]): TimeFound {
-    for (let index = 0; index < slots.length; index++) {
-      const slot = slots[index] ?? 0
-      if (!this.#has(slot)) continue
-      const found = line.takeTime(this.#start(slot), this.#end(slot))
-      if (found !== TimeFound.none) return found
-    }
-    return TimeFound.none
-  }
-
-  #takeClient(line: LogLine, slots: readonly number[]): boolean {
-    for (let index = 0; index < slots.length; index++) {
-      const slot = slots[index] ?? 0
-      if (!this.#has(slot)) continue
-      const start = this.#start(slot)
-      if (line.takeClient(start, endBeforePort(line.view, start, this.#end(slot)))) return true
-    }
-    return false
+    if (paths !== undefined) this.#fields.takeUserAndBytes(line, paths, UserForm.json)
   }
 
   /** Mail, a request of an external client to one of the organization's own servers. */
   #isNoRequest({ view, clientStart, clientEnd }: LogLine, paths: Paths): boolean {
+    const fields = this.#fields
     const port = this.#first(paths.port)
-    if (port !== NOT_FOUND && isMailPort(view, this.#start(port), this.#end(port))) return true
+    if (isMailPort(view, fields.start(port), fields.end(port))) return true
     const server = this.#first(paths.server)
-    if (server === NOT_FOUND) return paths.outbound
-    const start = this.#start(server)
-    const end = endBeforePort(view, start, this.#end(server))
-    if (!paths.outbound) return isInbound(view, clientStart, clientEnd, start, end)
+    const isOutbound = paths.product.outbound === true
+    if (server === NOT_FOUND) return isOutbound
+    const start = fields.start(server)
+    const end = fields.endBeforePort(view, server)
+    if (!isOutbound) return isInbound(view, clientStart, clientEnd, start, end)
     return !isPrivateAddress(view, clientStart, clientEnd) || isPrivateAddress(view, start, end)
   }
 
-  #takeHost(line: LogLine, { host, isName }: Paths): Verdict {
+  #takeHost(line: LogLine, { dnsName, host }: Paths): Verdict {
+    const fields = this.#fields
     let verdict: Verdict = Verdict.noDomain
-    for (let index = 0; index < host.length; index++) {
-      const slot = host[index] ?? 0
-      if (!this.#has(slot)) continue
-      const start = this.#start(slot)
-      const end = this.#end(slot)
-      const found = isName[index] === true ? line.takeName(start, end) : line.takeHostOf(start, end)
+    for (let index = 0; index < dnsName.length + host.length; index++) {
+      const slot = dnsName[index] ?? host[index - dnsName.length] ?? 0
+      if (!fields.has(slot)) continue
+      const found = index < dnsName.length ? fields.takeName(line, slot) : fields.takeHostOf(line, slot)
       if (found === Verdict.event) return found
       if (found === Verdict.skip) verdict = found
     }
@@ -557,57 +459,28 @@ export class ProductPaths {
   #hasMark(view: DataView, { slots, values }: Mark): boolean {
     for (let index = 0; index < slots.length; index++) {
       const slot = slots[index] ?? 0
-      if (!this.#has(slot)) continue
+      if (!this.#fields.has(slot)) continue
       const words = values[index] ?? []
       if (words.length === 0) return true
-      const start = this.#start(slot)
-      const end = this.#end(slot)
-      for (let word = 0; word < words.length; word++)
-        if (isTextIgnoreCase(view, start, end, words[word] ?? '')) return true
+      for (let word = 0; word < words.length; word++) if (this.#fields.is(view, slot, words[word] ?? '')) return true
     }
     return false
   }
 
   #first(slots: readonly number[]): number {
-    for (let index = 0; index < slots.length; index++) if (this.#has(slots[index] ?? 0)) return slots[index] ?? 0
+    for (let index = 0; index < slots.length; index++) if (this.#fields.has(slots[index] ?? 0)) return slots[index] ?? 0
     return NOT_FOUND
   }
 
-  #has(slot: number): boolean {
-    return this.#noted[slot] === this.#record
-  }
-
-  #start(slot: number): number {
-    return this.#starts[slot] ?? 0
-  }
-
-  #end(slot: number): number {
-    return this.#ends[slot] ?? 0
-  }
-
   #compile(product: Product): Paths {
-    const { host = '', isName = '' } = product
-    const names = new Set(this.#slotsOf(isName))
+    const paths = Object.fromEntries(ROLES.map((role) => [role, this.#slotsOf(product[role])]))
     return {
+      ...(paths as Record<Role, number[]>),
+      product,
       marks: marksOf(product.marks).map((alternatives) => {
         const each = alternatives.flatMap(({ path, values }) => this.#slotsOf(path).map((slot) => ({ slot, values })))
         return { slots: each.map(({ slot }) => slot), values: each.map(({ values }) => values) }
       }),
-      time: this.#slotsOf(product.time),
-      client: this.#slotsOf(product.client),
-      server: this.#slotsOf(product.server),
-      port: this.#slotsOf(product.port),
-      host: this.#slotsOf(host),
-      isName: this.#slotsOf(host).map((slot) => names.has(slot)),
-      action: this.#slotsOf(product.action),
-      answer: this.#slotsOf(product.answer),
-      user: this.#slotsOf(product.user),
-      sent: this.#slotsOf(product.sent),
-      received: this.#slotsOf(product.received),
-      text: this.#slotsOf(product.text),
-      outbound: product.outbound === true,
-      mayHideClient: product.mayHideClient === true,
-      skip: product.skip === true,
     }
   }
 

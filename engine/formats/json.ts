@@ -4,6 +4,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  hexDigit,
   isDigit,
   isLetter,
   NOT_FOUND,
@@ -223,7 +224,7 @@ function onlyTrailer(view: DataView, at: number, end: number): boolean {
 }
 
 const LETTER_U = 0x75
-const REPLACEMENT = 0xfffd
+const REPLACEMENT = '\ufffd'
 
 /** The characters of the escapes with a letter (RFC 8259 §7). Others stand for themselves. */
 const CHARACTERS = new Uint8Array(256)
@@ -260,7 +261,9 @@ export function writeJsonText(bytes: Uint8Array, start: number, end: number, out
         at += 6
       }
     }
-    out = writeUtf8(bytes, out, point < 0 || (point >= 0xd800 && point < 0xe000) ? REPLACEMENT : point)
+    const isCharacter = point >= 0 && (point < 0xd800 || point >= 0xe000)
+    const text = isCharacter ? String.fromCodePoint(point) : REPLACEMENT
+    out += Buffer.from(text).copy(bytes, out)
   }
   return out
 }
@@ -270,27 +273,9 @@ function hexAt(bytes: Uint8Array, at: number, end: number): number {
   if (at + 4 > end) return NOT_FOUND
   let value = 0
   for (let digit = at; digit < at + 4; digit++) {
-    const byte = bytes[digit] ?? 0
-    const number = isDigit(byte) ? byte - 0x30 : isLetter(byte) ? (byte | 0x20) - 0x61 + 10 : 16
-    if (number > 15) return NOT_FOUND
+    const number = hexDigit(bytes[digit] ?? 0)
+    if (number < 0) return NOT_FOUND
     value = value * 16 + number
   }
   return value
-}
-
-function writeUtf8(bytes: Uint8Array, out: number, point: number): number {
-  if (point < 0x80) bytes[out++] = point
-  else {
-    if (point < 0x800) bytes[out++] = 0xc0 | (point >> 6)
-    else {
-      if (point < 0x10000) bytes[out++] = 0xe0 | (point >> 12)
-      else {
-        bytes[out++] = 0xf0 | (point >> 18)
-        bytes[out++] = 0x80 | ((point >> 12) & 0x3f)
-      }
-      bytes[out++] = 0x80 | ((point >> 6) & 0x3f)
-    }
-    bytes[out++] = 0x80 | (point & 0x3f)
-  }
-  return out
 }

@@ -8,14 +8,13 @@ import {
   HYPHEN,
   isDigit,
   isLetter,
-  isTextIgnoreCase,
   isUpper,
   KeyTable,
   NOT_FOUND,
   SLASH,
   SPACE,
   skipBlanks,
-  TAB,
+  textAtIgnoreCase,
   wholeNumberAt,
 } from './bytes.ts'
 
@@ -28,6 +27,8 @@ const AHEAD_MS_MAX = DAY_MS
 const PLUS = 0x2b
 const STAR = 0x2a
 const LETTER_T = 0x54
+const LETTER_Z = 0x7a
+const EPOCH_DIGITS_MIN = 10
 /**
  * Parses the times of all formats: epochs (10, 13, 16, 19 digits, or seconds with a fraction), year
  * first with `-`, `/`, `:` or `.`, day first with the month's name, RFC 3164 without a year,
@@ -46,164 +47,141 @@ export class LogTime {
   dayOrder = new SourceDayOrder()
 
   /**
-   * Reads the time at the beginning of [start, end), after any blanks. `referenceMs` is when the
-   * message was received, or when its file was last written.
+   * Reads the time at the beginning of [start, end), after any blanks: an epoch, or a date, a time of
+   * day, and a zone. `referenceMs` is when the message was received, or when its file was last
+   * written.
    */
   read(view: DataView, start: number, end: number, referenceMs: number): TimeFound {
     let at = skipBlanks(view, start, end)
     // Cisco marks a clock that was never set with a star.
     if (at < end && view.getUint8(at) === STAR) at++
-    if (at >= end) return TimeFound.none
-    const first = view.getUint8(at)
-    if (isLetter(first)) return this.#monthFirst(view, at, end, referenceMs)
-    if (!isDigit(first)) return TimeFound.none
     const digits = digitsEnd(view, at, end)
-    const length = digits - at
-    if (length >= 10) return this.#epoch(view, at, digits, end)
-    if (digits >= end) return TimeFound.none
-    const separator = view.getUint8(digits)
-    if (length === 4) return this.#yearFirst(view, at, digits, separator, end)
-    if (length > 2 || digits + 1 >= end) return TimeFound.none
-    const month = isLetter(view.getUint8(digits + 1)) ? monthAt(view, digits + 1, end) : 0
-    if (month > 0) return month < WEEKDAY ? this.#dayAndName(view, at, digits, month, end) : TimeFound.none
-    return this.#numbers(view, at, digits, separator, end, referenceMs)
+    if (digits - at >= EPOCH_DIGITS_MIN) return this.#epoch(view, at, digits, end)
+    const time = this.#date(view, at, digits, end)
+    if (time === NOT_FOUND) return TimeFound.none
+    const msOfDay = this.#timeOfDay(view, time, end)
+    if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
+    this.isLocal = true
+    if (this.#year === 0 && this.#yearAfter(view, end)) return this.#set(msOfDay)
+    this.#zone(view, end)
+    if (this.#year === 0) return this.#nearestYear(msOfDay, referenceMs)
+    if (this.#isOrderUnknown) this.#order(msOfDay, referenceMs)
+    return this.#set(msOfDay)
   }
 
-  /**
-   * RFC 3339 with the deviations seen in logs: other separators, fewer digits, local names of AM
-   * and PM.
-   */
-  #yearFirst(view: DataView, at: number, digits: number, separator: number, end: number): TimeFound {
-    if (separator !== HYPHEN && separator !== SLASH && separator !== COLON && separator !== DOT) return TimeFound.none
-    const year = wholeNumberAt(view, at, digits)
-    const isDotted = separator === DOT
-    const monthAt = isDotted ? skipBlanks(view, digits + 1, end) : digits + 1
-    const monthEnd = digitsEnd(view, monthAt, end)
-    if (monthEnd >= end || view.getUint8(monthEnd) !== separator) return TimeFound.none
-    const dayAt = isDotted ? skipBlanks(view, monthEnd + 1, end) : monthEnd + 1
-    let dayEnd = digitsEnd(view, dayAt, end)
-    const month = twoDigits(view, monthAt, monthEnd)
-    const day = twoDigits(view, dayAt, dayEnd)
-    if (month < 0 || day < 0) return TimeFound.none
-    // Hungarian and Korean: `2026. 11. 20. 9:15:02`.
-    if (isDotted && dayEnd < end && view.getUint8(dayEnd) === DOT) dayEnd++
-    return this.#withTime(view, dayEnd, end, year, month, day)
-  }
+  /** The date that was read last. The year is 0 if only the time of day may be before it. */
+  #year = 0
+  #month = 0
+  #day = 0
+  /** The month and the day may have each other's place. */
+  #isOrderUnknown = false
+  #hasWeekday = false
 
   /**
-   * `20-Nov-2026 09:15:02.123`, `20/Nov/2026:09:15:02 +0100`, `20 Nov 2026 09:15:02`, `20-Nov-26
-   * 9:15:02 AM`.
+   * Reads a date. Returns the offset of the time of day, or NOT_FOUND.
+   *
+   *   2026-11-20, 2026/11/20, 2026:11:20, 2026. 11. 20.
+   *   20.11.2026, 20. 11. 26, 11/20/2026, 20-11-2026
+   *   20-Nov-2026, 20/Nov/2026, 20-Nov-26, Fri, 20 Nov 2026
+   *   Nov 20, Nov  5 2026, Nov 20, 2026, Fri Nov 20
    */
-  #dayAndName(view: DataView, at: number, digits: number, month: number, end: number): TimeFound {
+  #date(view: DataView, at: number, digits: number, end: number): number {
+    this.#isOrderUnknown = false
+    this.#hasWeekday = false
+    let name = digits === at ? monthAt(view, at, end) : 0
+    if (name === WEEKDAY) {
+      this.#hasWeekday = true
+      at = afterComma(view, nameEnd(view, at, end), end)
+      digits = digitsEnd(view, at, end)
+      name = digits === at ? monthAt(view, at, end) : 0
+    }
+    if (digits === at) return isMonth(name) ? this.#nameFirst(view, nameEnd(view, at, end), end, name) : NOT_FOUND
+    if (digits + 1 >= end) return NOT_FOUND
+    const month = digits - at <= 2 ? monthAt(view, digits + 1, end) : 0
+    if (isMonth(month)) return this.#nameSecond(view, at, digits, end, month)
+    return this.#hasWeekday ? NOT_FOUND : this.#numbers(view, at, digits, end)
+  }
+
+  #nameFirst(view: DataView, at: number, end: number, month: number): number {
+    if (at >= end || view.getUint8(at) !== SPACE) return NOT_FOUND
+    const dayAt = skipBlanks(view, at, end)
+    const dayEnd = digitsEnd(view, dayAt, end)
+    if (!this.#setDate(0, month, twoDigits(view, dayAt, dayEnd))) return NOT_FOUND
+    const yearAt = afterComma(view, dayEnd, end)
+    const yearEnd = digitsEnd(view, yearAt, end)
+    if (yearEnd - yearAt !== 4) return timeAfter(view, dayEnd, end, false)
+    this.#year = wholeNumberAt(view, yearAt, yearEnd)
+    return timeAfter(view, yearEnd, end, false)
+  }
+
+  #nameSecond(view: DataView, at: number, digits: number, end: number, month: number): number {
     const yearAt = nameEnd(view, digits + 1, end) + 1
     const yearEnd = digitsEnd(view, yearAt, end)
-    let year = wholeNumberAt(view, yearAt, yearEnd)
-    if (yearEnd - yearAt === 2) {
-      // Two digits and a colon are the hour of a time without a year.
-      if (yearEnd >= end || view.getUint8(yearEnd) === COLON) return TimeFound.none
-      year += 2000
-    } else if (yearEnd - yearAt !== 4) return TimeFound.none
-    return this.#withTime(view, yearEnd, end, year, month, twoDigits(view, at, digits))
+    // Two digits and a colon are the hour of a time without a year.
+    if (yearEnd < end && view.getUint8(yearEnd) === COLON && yearEnd - yearAt === 2) return NOT_FOUND
+    if (!this.#setDate(yearOf(view, yearAt, yearEnd), month, twoDigits(view, at, digits))) return NOT_FOUND
+    return timeAfter(view, yearEnd, end, true)
+  }
+
+  /** Three numbers with one separator, of which the first or the last is the year. */
+  #numbers(view: DataView, at: number, digits: number, end: number): number {
+    const separator = view.getUint8(digits)
+    const isYearFirst = digits - at === 4
+    const isDotted = separator === DOT
+    if (separator !== HYPHEN && separator !== SLASH && !isDotted && !(separator === COLON && isYearFirst)) {
+      return NOT_FOUND
+    }
+    const second = isDotted ? skipBlanks(view, digits + 1, end) : digits + 1
+    const secondEnd = digitsEnd(view, second, end)
+    if (secondEnd >= end || view.getUint8(secondEnd) !== separator) return NOT_FOUND
+    const third = isDotted ? skipBlanks(view, secondEnd + 1, end) : secondEnd + 1
+    const thirdEnd = digitsEnd(view, third, end)
+    const middle = twoDigits(view, second, secondEnd)
+    const isRead = isYearFirst
+      ? this.#setDate(wholeNumberAt(view, at, digits), middle, twoDigits(view, third, thirdEnd))
+      : this.#setDate(yearOf(view, third, thirdEnd), middle, twoDigits(view, at, digits))
+    if (!isRead) return NOT_FOUND
+    this.#isOrderUnknown = !isYearFirst && !isDotted
+    // Of a truncated date, the rest may look like another date.
+    return timeAfter(view, thirdEnd, end, isYearFirst || separator === SLASH, isDotted)
+  }
+
+  #setDate(year: number, month: number, day: number): boolean {
+    this.#year = year
+    this.#month = month
+    this.#day = day
+    return year >= 0 && month >= 0 && day >= 0
+  }
+
+  /** Lets the source decide which number is the month. */
+  #order(msOfDay: number, referenceMs: number): void {
+    const first = this.#day
+    const second = this.#month
+    const order = this.dayOrder.of(first, second, this.#year, msOfDay, this.#hasMeridiem, referenceMs)
+    if (order === DayOrder.monthFirst) this.#setDate(this.#year, first, second)
   }
 
   /**
-   * `Nov 20 09:15:02`, `Nov  5 2026 09:15:02`, `Nov 20 09:15:02.123 2026`, `Fri Nov 20 09:15:02
-   * 2026`, `Fri, 20 Nov 2026 09:15:02`, `Fri Nov 20 09:15:02 CET 2026`, `Nov 20, 2026 9:15:02 PM`,
-   * `Nov 20, 2026 @ 09:15:02.123`.
+   * Reads the year after the time of day, as asctime writes it: `Nov 20 09:15:02 2026`. date(1) writes
+   * the zone before the year: `Fri Nov 20 09:15:02 CET 2026`.
    */
-  #monthFirst(view: DataView, at: number, end: number, referenceMs: number): TimeFound {
-    let month = monthAt(view, at, end)
-    if (month === 0) return TimeFound.none
-    const hasWeekday = month === WEEKDAY
-    if (hasWeekday) {
-      at = nameEnd(view, at, end)
-      if (at < end && view.getUint8(at) === COMMA) at++
-      at = skipBlanks(view, at, end)
-      if (at < end && isDigit(view.getUint8(at))) {
-        const digits = digitsEnd(view, at, end)
-        month = digits - at <= 2 ? monthAt(view, digits + 1, end) : 0
-        return month > 0 && month < WEEKDAY ? this.#dayAndName(view, at, digits, month, end) : TimeFound.none
-      }
-      month = monthAt(view, at, end)
-      if (month === 0 || month === WEEKDAY) return TimeFound.none
-    }
-    at = nameEnd(view, at, end)
-    if (at >= end || view.getUint8(at) !== SPACE) return TimeFound.none
-    at = skipBlanks(view, at, end)
-    const dayEnd = digitsEnd(view, at, end)
-    const day = twoDigits(view, at, dayEnd)
-    if (day < 0) return TimeFound.none
-    let next = afterComma(view, dayEnd, end)
-    const yearEnd = digitsEnd(view, next, end)
-    let year = 0
-    if (yearEnd - next === 4) {
-      year = wholeNumberAt(view, next, yearEnd)
-      next = afterComma(view, yearEnd, end)
-      if (next < end && view.getUint8(next) === AT) next = skipBlanks(view, next + 1, end)
-    }
-    if (next === dayEnd) return TimeFound.none
-    const msOfDay = this.#timeOfDay(view, next, end)
-    if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
-    this.isLocal = true
+  #yearAfter(view: DataView, end: number): boolean {
+    const timeEnd = this.end
+    let at = skipBlanks(view, timeEnd, end)
+    if (at === timeEnd) return false
+    let zoneEnd = at
+    while (this.#hasWeekday && zoneEnd < end && isUpper(view.getUint8(zoneEnd))) zoneEnd++
+    const hasZone = zoneEnd - at >= 3 && zoneEnd - at <= 5
+    if (hasZone) at = skipBlanks(view, zoneEnd, end)
+    const yearEnd = digitsEnd(view, at, end)
+    const year = yearEnd - at === 4 ? wholeNumberAt(view, at, yearEnd) : 0
+    if (year < 1970 || year >= 2200 || (yearEnd < end && isNameByte(view.getUint8(yearEnd)))) return false
+    this.#year = year
     this.#offsetMs = 0
-    let hasZone = false
-    if (year === 0) {
-      const timeEnd = this.end
-      let after = skipBlanks(view, timeEnd, end)
-      if (hasWeekday && after > timeEnd) {
-        // date(1) writes the zone before the year.
-        const word = after
-        while (after < end && isUpper(view.getUint8(after))) after++
-        hasZone = after - word >= 3 && after - word <= 5
-        after = hasZone ? skipBlanks(view, after, end) : word
-      }
-      const afterEnd = digitsEnd(view, after, end)
-      const number = after > timeEnd && afterEnd - after === 4 ? wholeNumberAt(view, after, afterEnd) : 0
-      if (number >= 1970 && number < 2200 && (afterEnd === end || !isNameByte(view.getUint8(afterEnd)))) {
-        year = number
-        if (hasZone) this.#zone(view, after)
-        this.end = afterEnd
-      } else hasZone = false
-    }
+    if (hasZone) this.#zone(view, at)
+    this.end = yearEnd
     if (!hasZone) this.#zone(view, end)
-    if (year !== 0) return this.#set(year, month, day, msOfDay)
-    return this.#nearestYear(month, day, msOfDay, referenceMs)
-  }
-
-  /**
-   * `11/20/2026 9:15:02 AM`, `20.11.2026 09:15:02`, `20. 11. 26 09:15`, `20.11.2026, 21:15:02`,
-   * `20.11.2026 г. 9:15:02`, `20.11.2026 9.15.02`.
-   */
-  #numbers(view: DataView, at: number, digits: number, separator: number, end: number, referenceMs: number): TimeFound {
-    if (separator !== SLASH && separator !== DOT && separator !== HYPHEN) return TimeFound.none
-    const secondAt = separator === DOT ? skipBlanks(view, digits + 1, end) : digits + 1
-    const secondEnd = digitsEnd(view, secondAt, end)
-    if (secondEnd >= end || view.getUint8(secondEnd) !== separator) return TimeFound.none
-    const yearAt = separator === DOT ? skipBlanks(view, secondEnd + 1, end) : secondEnd + 1
-    const yearEnd = digitsEnd(view, yearAt, end)
-    const first = twoDigits(view, at, digits)
-    const second = twoDigits(view, secondAt, secondEnd)
-    if (second < 0 || (yearEnd - yearAt !== 4 && yearEnd - yearAt !== 2)) return TimeFound.none
-    let year = wholeNumberAt(view, yearAt, yearEnd)
-    if (year < 100) year += 2000
-    let timeAt = afterComma(view, yearEnd, end)
-    if (timeAt === yearEnd && timeAt < end) {
-      // Blue Coat's gmttime has a colon after the year; Serbian has another dot.
-      const mark = view.getUint8(timeAt)
-      if (mark !== COLON && (mark !== DOT || separator !== DOT)) return TimeFound.none
-      timeAt = mark === COLON ? timeAt + 1 : skipBlanks(view, timeAt + 1, end)
-    }
-    const wordEnd = afterYearWord(view, timeAt, end)
-    if (wordEnd !== timeAt) timeAt = skipBlanks(view, wordEnd, end)
-    const msOfDay = this.#timeOfDay(view, timeAt, end, true)
-    if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
-    const isTwelveHour = this.#hasMeridiem
-    this.isLocal = true
-    this.#zone(view, end)
-    const order =
-      separator === DOT ? DayOrder.dayFirst : this.dayOrder.of(first, second, year, msOfDay, isTwelveHour, referenceMs)
-    const monthFirst = order === DayOrder.monthFirst
-    return this.#set(year, monthFirst ? first : second, monthFirst ? second : first, msOfDay)
+    return true
   }
 
   /**
@@ -226,34 +204,21 @@ export class LogTime {
     return TimeFound.found
   }
 
-  #withTime(view: DataView, at: number, end: number, year: number, month: number, day: number): TimeFound {
-    if (at >= end) return TimeFound.none
-    const separator = view.getUint8(at)
-    let timeAt = at + 1
-    if (separator === SPACE || separator === TAB || separator === COMMA) timeAt = afterComma(view, at, end)
-    else if ((separator & 0xdf) !== LETTER_T && separator !== COLON && separator !== HYPHEN) return TimeFound.none
-    const msOfDay = this.#timeOfDay(view, timeAt, end)
-    if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
-    this.isLocal = true
-    this.#zone(view, end)
-    return this.#set(year, month, day, msOfDay)
-  }
-
   /** Whether the last time of day had AM or PM. */
   #hasMeridiem = false
 
   /**
-   * `9:15`, `09:15:02`, `09:15:02,123`, each with or without AM or PM, and `9.15.02` with
-   * `mayBeDotted`. Returns milliseconds of the day, NO_TIME or IMPOSSIBLE, and sets `end`.
+   * `9:15`, `09:15:02`, `9.15.02`, `09:15:02,123`, each with or without AM or PM. Returns milliseconds
+   * of the day, NO_TIME or IMPOSSIBLE, and sets `end`.
    */
-  #timeOfDay(view: DataView, at: number, end: number, mayBeDotted = false): number {
+  #timeOfDay(view: DataView, at: number, end: number): number {
     this.#hasMeridiem = false
     const meridiem = meridiemAt(view, at, end)
     if (meridiem !== NOT_FOUND) at = afterWideBlank(view, at + meridiemBytes(meridiem), end)
     const hourEnd = digitsEnd(view, at, end)
     let hour = twoDigits(view, at, hourEnd)
     if (hour < 0 || hourEnd + 2 >= end) return NO_TIME
-    const isDotted = mayBeDotted && isDottedTime(view, hourEnd, end)
+    const isDotted = isDottedTime(view, hourEnd, end)
     if (!isDotted && view.getUint8(hourEnd) !== COLON) return NO_TIME
     const mark = isDotted ? DOT : COLON
     const minuteEnd = digitsEnd(view, hourEnd + 1, end)
@@ -322,42 +287,32 @@ export class LogTime {
     let at = this.end
     if (at < end && view.getUint8(at) === SPACE) at++
     if (at >= end) return
-    const isOfUtc = isOffsetOfUtc(view, at, end)
-    if (isOfUtc) at += 3
-    const sign = view.getUint8(at)
+    const isUtc = textAtIgnoreCase(view, at, end, 'utc') || textAtIgnoreCase(view, at, end, 'gmt')
+    const isZulu = (view.getUint8(at) | 0x20) === LETTER_Z
+    let stop = isUtc ? at + 3 : at
+    let minutes = 0
+    const sign = stop + 1 < end && isDigit(view.getUint8(stop + 1)) ? view.getUint8(stop) : 0
     if (sign === PLUS || sign === HYPHEN) {
-      const hoursEnd = digitsEnd(view, at + 1, end)
-      const length = hoursEnd - at - 1
-      let minutes = NOT_FOUND
-      let stop = hoursEnd
+      const hours = stop + 1
+      stop = digitsEnd(view, hours, end)
+      const length = stop - hours
       if (length === 4) {
-        minutes = twoDigits(view, at + 1, at + 3) * 60 + twoDigits(view, at + 3, at + 5)
-      } else if (length === 2 || (length === 1 && (isAlone || isOfUtc || isMinutesAhead(view, hoursEnd, end)))) {
-        minutes = twoDigits(view, at + 1, hoursEnd) * 60
-        if (hoursEnd + 2 < end && view.getUint8(hoursEnd) === COLON) {
-          const minutesEnd = digitsEnd(view, hoursEnd + 1, end)
-          if (minutesEnd - hoursEnd === 3) {
-            minutes += twoDigits(view, hoursEnd + 1, minutesEnd)
-            stop = minutesEnd
-          }
-        }
+        minutes = twoDigits(view, hours, hours + 2) * 60 + twoDigits(view, hours + 2, stop)
+      } else {
+        if (length > 2) return
+        minutes = twoDigits(view, hours, stop) * 60
+        const minutesEnd = stop < end && view.getUint8(stop) === COLON ? digitsEnd(view, stop + 1, end) : stop
+        if (minutesEnd - stop === 3) {
+          minutes += twoDigits(view, stop + 1, minutesEnd)
+          stop = minutesEnd
+        } else if (length === 1 && !isAlone && !isUtc) return
       }
-      if (minutes < 0 || minutes > 18 * 60 || (stop < end && isNameByte(view.getUint8(stop)))) return
-      this.#offsetMs = (sign === PLUS ? minutes : -minutes) * MINUTE_MS
-      this.isLocal = false
-      this.end = stop
-      return
-    }
-    const isZulu = (sign | 0x20) === 0x7a && (at + 1 >= end || !isNameByte(view.getUint8(at + 1)))
-    if (isZulu) {
-      this.isLocal = false
-      this.end = at + 1
-      return
-    }
-    if (at + 3 > end || (at + 3 < end && isNameByte(view.getUint8(at + 3)))) return
-    if (!isTextIgnoreCase(view, at, at + 3, 'utc') && !isTextIgnoreCase(view, at, at + 3, 'gmt')) return
+    } else if (isZulu) stop = at + 1
+    else if (!isUtc) return
+    if (minutes > 18 * 60 || (stop < end && isNameByte(view.getUint8(stop)))) return
+    this.#offsetMs = (sign === HYPHEN ? -minutes : minutes) * MINUTE_MS
     this.isLocal = false
-    this.end = at + 3
+    this.end = stop
   }
 
   /** The offset from UTC of a zone in a field of its own, in milliseconds; NaN if it is not known. */
@@ -368,67 +323,87 @@ export class LogTime {
     return this.isLocal || this.end !== end ? Number.NaN : this.#offsetMs
   }
 
-  #set(year: number, month: number, day: number, msOfDay: number): TimeFound {
-    if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return TimeFound.impossible
-    this.ms = daysSince1970(year, month, day) * DAY_MS + msOfDay - this.#offsetMs
+  #set(msOfDay: number): TimeFound {
+    const ms = this.#msOf(this.#year, msOfDay)
+    if (Number.isNaN(ms)) return TimeFound.impossible
+    this.ms = ms
     return TimeFound.found
+  }
+
+  /** The time in this year, or NaN if the year has no such day. */
+  #msOf(year: number, msOfDay: number): number {
+    const month = this.#month
+    const day = this.#day
+    if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return Number.NaN
+    return daysSince1970(year, month, day) * DAY_MS + msOfDay - this.#offsetMs
   }
 
   /**
    * RFC 3164 has no year: the latest year in which the time is at most AHEAD_MS_MAX after the
    * reference.
    */
-  #nearestYear(month: number, day: number, msOfDay: number, referenceMs: number): TimeFound {
-    if (month < 1 || month > 12 || day < 1 || day > daysIn(2000, month)) return TimeFound.impossible
+  #nearestYear(msOfDay: number, referenceMs: number): TimeFound {
     // Computed once for many messages: the year of the reference seldom changes.
     if (referenceMs < this.#yearStartMs || referenceMs >= this.#yearEndMs) {
-      this.#year = new Date(referenceMs).getUTCFullYear()
-      this.#yearStartMs = Date.UTC(this.#year, 0, 1)
-      this.#yearEndMs = Date.UTC(this.#year + 1, 0, 1)
+      this.#referenceYear = new Date(referenceMs).getUTCFullYear()
+      this.#yearStartMs = Date.UTC(this.#referenceYear, 0, 1)
+      this.#yearEndMs = Date.UTC(this.#referenceYear + 1, 0, 1)
     }
-    let best = Number.NaN
-    for (let year = this.#year + 1; year >= this.#year - 4; year--) {
-      if (day > daysIn(year, month)) continue
-      const ms = daysSince1970(year, month, day) * DAY_MS + msOfDay - this.#offsetMs
-      if (ms > referenceMs + AHEAD_MS_MAX) continue
-      best = ms
-      break
+    for (let year = this.#referenceYear + 1; year >= this.#referenceYear - 4; year--) {
+      const ms = this.#msOf(year, msOfDay)
+      if (!(ms <= referenceMs + AHEAD_MS_MAX)) continue
+      this.ms = ms
+      return TimeFound.found
     }
-    if (Number.isNaN(best)) return TimeFound.impossible
-    this.ms = best
-    return TimeFound.found
+    return TimeFound.impossible
   }
-  #year = 0
+  #referenceYear = 0
   #yearStartMs = 0
   #yearEndMs = 0
 }
 
-const FULL_NAMES = new KeyTable(
-  Object.fromEntries(
-    'january february march april june july august september october november december monday tuesday wednesday thursday friday saturday sunday'
-      .split(' ')
-      .map((name, index) => [name, index]),
-  ),
-)
+const NAMES =
+  'january february march april may june july august september october november december monday tuesday wednesday thursday friday saturday sunday'.split(
+    ' ',
+  )
+const FULL_NAMES = new KeyTable(Object.fromEntries(NAMES.map((name, index) => [name, index])))
+const MONTHS = 12
+
+/** monthAt returns this for the name of a weekday. */
+const WEEKDAY = 20
+/** Three letters, five bits each, to the number of the month (from 1), or WEEKDAY. */
+const MONTH_OF = new Uint8Array(1 << 15)
+for (const [index, name] of NAMES.entries()) {
+  const key = nameKey(name.charCodeAt(0), name.charCodeAt(1), name.charCodeAt(2))
+  MONTH_OF[key] = index < MONTHS ? index + 1 : WEEKDAY
+}
+
+function nameKey(first: number, second: number, third: number): number {
+  return ((first & 31) << 10) | ((second & 31) << 5) | (third & 31)
+}
+
+function isMonth(name: number): boolean {
+  return name > 0 && name < WEEKDAY
+}
+
+/**
+ * The month whose English name begins with the three letters at `at`, from 1; WEEKDAY for a
+ * weekday; else 0.
+ */
+function monthAt(view: DataView, at: number, end: number): number {
+  if (at + 3 > end) return 0
+  const first = view.getUint8(at)
+  const second = view.getUint8(at + 1)
+  const third = view.getUint8(at + 2)
+  if (!isLetter(first) || !isLetter(second) || !isLetter(third)) return 0
+  return MONTH_OF[nameKey(first, second, third)] ?? 0
+}
 
 /** The end of a month's or weekday's name: three letters, or the whole name in English. */
 function nameEnd(view: DataView, at: number, end: number): number {
   let stop = at
   while (stop < end && isLetter(view.getUint8(stop))) stop++
   return FULL_NAMES.find(view, at, stop) >= 0 ? stop : at + 3
-}
-
-/** `:30` after the hours of an offset. */
-function isMinutesAhead(view: DataView, at: number, end: number): boolean {
-  return at + 2 < end && view.getUint8(at) === COLON && digitsEnd(view, at + 1, end) === at + 3
-}
-
-/** `UTC+` or `GMT-`, with a digit after it. */
-function isOffsetOfUtc(view: DataView, at: number, end: number): boolean {
-  if (at + 5 > end || !isDigit(view.getUint8(at + 4))) return false
-  const sign = view.getUint8(at + 3)
-  if (sign !== PLUS && sign !== HYPHEN) return false
-  return isTextIgnoreCase(view, at, at + 3, 'utc') || isTextIgnoreCase(view, at, at + 3, 'gmt')
 }
 
 const NO_TIME = -1
@@ -440,6 +415,13 @@ function twoDigits(view: DataView, start: number, end: number): number {
   return end - start === 1 ? view.getUint8(start) - 0x30 : NOT_FOUND
 }
 
+/** A year of four digits, or of two in this century; else NOT_FOUND. */
+function yearOf(view: DataView, start: number, end: number): number {
+  const year = wholeNumberAt(view, start, end)
+  if (end - start === 4) return year
+  return end - start === 2 ? year + 2000 : NOT_FOUND
+}
+
 function isNameByte(byte: number): boolean {
   return isDigit(byte) || isLetter(byte) || byte === DOT || byte === COLON
 }
@@ -447,6 +429,25 @@ function isNameByte(byte: number): boolean {
 /** The offset after a comma, if there is one, and blanks. */
 function afterComma(view: DataView, at: number, end: number): number {
   return skipBlanks(view, at < end && view.getUint8(at) === COMMA ? at + 1 : at, end)
+}
+
+/**
+ * The offset of the time of day after a date that ends at `at`: after blanks or a comma, or with
+ * `mayBeJoined` after a `T`, a colon or a hyphen. Or NOT_FOUND.
+ */
+function timeAfter(view: DataView, at: number, end: number, mayBeJoined: boolean, isDotted = false): number {
+  if (at >= end) return NOT_FOUND
+  // Hungarian, Korean and Serbian: `2026. 11. 20. 9:15:02`.
+  const dotEnd = isDotted && view.getUint8(at) === DOT ? at + 1 : at
+  let next = afterComma(view, dotEnd, end)
+  if (next === at) {
+    const byte = view.getUint8(at)
+    const isMark = (byte & 0xdf) === LETTER_T || byte === COLON || byte === HYPHEN
+    return isMark && mayBeJoined ? at + 1 : NOT_FOUND
+  }
+  // Kibana writes `@` before the time, Bulgarian `г.` after the year.
+  if (next < end && view.getUint8(next) === AT) next = skipBlanks(view, next + 1, end)
+  return isWordAt(view, next, end, BULGARIAN_YEAR) ? skipBlanks(view, next + BULGARIAN_YEAR.length, end) : next
 }
 
 /** The offset after one blank, if there is one: ASCII, U+00A0, or the U+202F of recent Windows. */
@@ -469,36 +470,6 @@ function isDottedTime(view: DataView, hourEnd: number, end: number): boolean {
 /** Whether a comma or a dot follows the digits, which are then a column of their own. */
 function isColumn(view: DataView, at: number, end: number): boolean {
   return at < end && (view.getUint8(at) === COMMA || view.getUint8(at) === DOT)
-}
-
-const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'] as const
-const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
-/** monthAt returns this for the name of a weekday. */
-const WEEKDAY = 20
-/** Three letters, five bits each, to the number of the month (from 1), or WEEKDAY. */
-const NAMES = new Uint8Array(1 << 15)
-for (const [index, month] of MONTHS.entries()) NAMES[nameKey(...codesOf(month))] = index + 1
-for (const weekday of WEEKDAYS) NAMES[nameKey(...codesOf(weekday))] = WEEKDAY
-
-function codesOf(text: string): [number, number, number] {
-  return [text.charCodeAt(0), text.charCodeAt(1), text.charCodeAt(2)]
-}
-
-function nameKey(first: number, second: number, third: number): number {
-  return ((first & 31) << 10) | ((second & 31) << 5) | (third & 31)
-}
-
-/**
- * The month whose English name begins with the three letters at `at`, from 1; WEEKDAY for a
- * weekday; else 0.
- */
-function monthAt(view: DataView, at: number, end: number): number {
-  if (at + 3 > end) return 0
-  const first = view.getUint8(at)
-  const second = view.getUint8(at + 1)
-  const third = view.getUint8(at + 2)
-  if (!isLetter(first) || !isLetter(second) || !isLetter(third)) return 0
-  return NAMES[nameKey(first, second, third)] ?? 0
 }
 
 /**
@@ -534,11 +505,6 @@ function meridiemBytes(meridiem: number): number {
 
 /** Bulgarian writes `г.` after the year. */
 const BULGARIAN_YEAR = new TextEncoder().encode('г.')
-
-/** The offset after the word for "year" at `at`, or `at` if there is none. */
-function afterYearWord(view: DataView, at: number, end: number): number {
-  return isWordAt(view, at, end, BULGARIAN_YEAR) ? at + BULGARIAN_YEAR.length : at
-}
 
 /** Whether these bytes are at `at`, ASCII letters in any case. `word` is lower case. */
 function isWordAt(view: DataView, at: number, end: number, word: Uint8Array): boolean {

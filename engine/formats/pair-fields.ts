@@ -1,4 +1,3 @@
-import { Action, actionOf } from './action.ts'
 import {
   BACKSLASH,
   COLON,
@@ -28,6 +27,7 @@ import { closingQuote, Fields } from './fields.ts'
 import { hasScheme } from './host.ts'
 import { CUE_BYTES, type LogLine, Verdict } from './log-line.ts'
 import { LogTime, TimeFound } from './log-time.ts'
+import { UserForm } from './user-name.ts'
 
 const APOSTROPHE = 0x27
 const CARET = 0x5e
@@ -442,27 +442,15 @@ export class PairFields<Role extends string = never> extends Fields {
   }
 
   /** A time, else a date with its time of day and zone, else another time. */
-  takeTimes(line: LogLine): TimeFound {
+  override takeTimes(line: LogLine): TimeFound {
     const { ids, id } = this
-    let found = this.#firstTime(line, ids.time)
+    let found = super.takeTimes(line, ids.time)
     if (found === TimeFound.none) found = this.takeDateAndTime(line, id.date, id.clock, id.zone)
-    return found === TimeFound.none ? this.#firstTime(line, ids.laterTime) : found
+    return found === TimeFound.none ? super.takeTimes(line, ids.laterTime) : found
   }
 
-  #firstTime(line: LogLine, ids: readonly number[]): TimeFound {
-    for (let index = 0; index < ids.length; index++) {
-      const found = this.takeTime(line, ids[index] ?? NO_KEY)
-      if (found !== TimeFound.none) return found
-    }
-    return TimeFound.none
-  }
-
-  /** The action of the first field that has one. */
-  takeActions(line: LogLine, ids = this.ids.action): void {
-    for (let index = 0; index < ids.length && line.action === Action.unknown; index++) {
-      const id = ids[index] ?? NO_KEY
-      line.action = actionOf(line.view, this.start(id), this.end(id))
-    }
+  override takeActions(line: LogLine, ids = this.ids.action): void {
+    super.takeActions(line, ids)
   }
 
   /** The host of the request, its user and its bytes. */
@@ -495,22 +483,15 @@ export class PairFields<Role extends string = never> extends Fields {
     return this.#truncatedEnd === NO_KEY ? Verdict.event : line.whole(Verdict.event, this.#truncatedEnd)
   }
 
-  /** Of an event, its original client, its user and its byte counts: of each, the first of these fields that has a value. */
+  /** Of an event, its original client, its user and its byte counts. */
   takeRest(line: LogLine, verdict: Verdict, sent = this.ids.sent, received = this.ids.received): Verdict {
     if (verdict !== Verdict.event) return verdict
-    const { forwarded } = this.ids
+    const { forwarded, user } = this.ids
     for (let index = 0; index < forwarded.length; index++) {
       const id = forwarded[index] ?? NO_KEY
       if (line.takeForwarded(this.start(id), this.end(id))) break
     }
-    const users = this.ids.user
-    for (let index = 0; index < users.length; index++) {
-      const id = users[index] ?? NO_KEY
-      // A name in unclosed quotes may be incomplete.
-      if (this.has(id) && this.end(id) !== this.#truncatedEnd && this.takeUser(line, id)) break
-    }
-    for (let index = 0; index < sent.length; index++) if (this.takeSent(line, sent[index] ?? NO_KEY)) break
-    for (let index = 0; index < received.length; index++) if (this.takeReceived(line, received[index] ?? NO_KEY)) break
+    this.takeUserAndBytes(line, { user, sent, received }, UserForm.text, this.#truncatedEnd)
     return verdict
   }
 }

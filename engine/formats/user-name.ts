@@ -14,6 +14,7 @@ import {
   trimEnd,
 } from './bytes.ts'
 import { AddressKind, addressKind, endBeforePort } from './ip-address.ts'
+import { writeJsonText } from './json.ts'
 import type { LogLine } from './log-line.ts'
 
 /*
@@ -115,14 +116,15 @@ export function readUser(line: LogLine): UserFound {
 }
 
 function writeUser(line: LogLine): UserFound {
-  const { bytes, userScratchStart: start } = line
+  const { bytes, view, userScratchStart: start } = line
   const last = start + USER_BYTES_MAX
   let at = line.userStart
   let out = start
   while (at < line.userEnd && out <= last) {
     const length = escapeLength(line, at)
-    if (length === UNICODE_ESCAPE_BYTES) out = writeUnicode(line, at, out)
-    else bytes[out++] = length === 1 ? (bytes[at] ?? 0) : unescaped(line, at, length)
+    if (length === UNICODE_ESCAPE_BYTES) out = writeJsonText(bytes, at, at + length, out)
+    else if (length === 3) bytes[out++] = hexDigit(view.getUint8(at + 1)) * 16 + hexDigit(view.getUint8(at + 2))
+    else bytes[out++] = bytes[at + length - 1] ?? 0
     at += length
   }
   const isTruncated = out > last
@@ -161,20 +163,6 @@ function escapeLength(line: LogLine, at: number): number {
   return line.userForm === UserForm.percent && isHex(view, at + 1, at + 3, userEnd) ? 3 : 1
 }
 const ESCAPED = [BACKSLASH, QUOTE, SLASH, EQUALS]
-
-function unescaped({ view }: LogLine, at: number, length: number): number {
-  return length === 2 ? view.getUint8(at + 1) : hexDigit(view.getUint8(at + 1)) * 16 + hexDigit(view.getUint8(at + 2))
-}
-
-/**
- * Writes the character of the escape at `at`, and returns the offset after it. Half of a surrogate
- * pair becomes the mark of bytes that are not UTF-8: no name of a user has one.
- */
-function writeUnicode({ view, bytes }: LogLine, at: number, out: number): number {
-  let unit = 0
-  for (let index = 2; index < UNICODE_ESCAPE_BYTES; index++) unit = unit * 16 + hexDigit(view.getUint8(at + index))
-  return out + Buffer.from(String.fromCharCode(unit)).copy(bytes, out)
-}
 
 function isHex(view: DataView, start: number, stop: number, end: number): boolean {
   if (stop > end) return false

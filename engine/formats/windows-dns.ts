@@ -21,6 +21,7 @@ import {
   textAt,
   tokenEnd,
   wholeNumberAt,
+  wordsOf,
 } from './bytes.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
@@ -52,18 +53,16 @@ const BLOCK_LINE_BYTES_MAX = 200
 
 /** First words of the lines about a packet's parts, which the server writes with details on. */
 const DETAILS = new KeyTable(
-  Object.fromEntries(
-    'socket remote time buf msg message: xid flags qr opcode aa tc rd ra z ad cd rcode qcount acount nscount arcount question answer authority additional offset name qtype qclass type class ttl dlen data empty'
-      .split(' ')
-      .map((word) => [word, 0]),
+  wordsOf(
+    0,
+    'socket remote time buf msg message: xid flags qr opcode aa tc rd ra z ad cd rcode qcount acount nscount arcount question answer authority additional offset name qtype qclass type class ttl dlen data empty',
   ),
 )
 /** The lines of the file header that number the columns. */
 const COLUMNS = new KeyTable(
-  Object.fromEntries(
-    'date time thread context internal udp/tcp send/receive remote xid query/response opcode [ flags response ] question'
-      .split(' ')
-      .map((word) => [word, 0]),
+  wordsOf(
+    0,
+    'date time thread context internal udp/tcp send/receive remote xid query/response opcode [ flags response ] question',
   ),
 )
 

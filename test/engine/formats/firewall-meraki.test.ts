@@ -61,7 +61,6 @@ const rows: LogRow[] = [
     line: '1795162502.342705328 MX84 flows src=192.0.2.45 dst=198.51.100.20 mac=58:1F:AA:CE:61:F2 protocol=tcp sport=52421 dport=443 pattern: 1 all',
     verdict: 'noDomain',
     client: '192.0.2.45',
-    action: 'blocked',
   },
   {
     name: 'an allowed flow',
@@ -73,7 +72,6 @@ const rows: LogRow[] = [
     name: 'a rule of the firewall',
     line: '1795162502.342705328 MX84 firewall src=192.0.2.45 dst=198.51.100.20 protocol=tcp sport=1 dport=443 pattern: deny (dst 198.51.100.20)',
     verdict: 'noDomain',
-    action: 'blocked',
   },
   {
     name: 'an event',
