@@ -5,6 +5,7 @@ import type { DecisionTerms } from '../engine/admin/approvals.ts'
 import type { StoredGroups } from '../engine/admin/client-groups.ts'
 import type { ClientReading } from '../engine/admin/clients.ts'
 import type { FederatedClaims } from '../engine/admin/federation.ts'
+import type { ManagerMails } from '../engine/admin/managers.ts'
 import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
 import type { NewPasskey, PasskeyOfUser, PasskeyUse } from '../engine/admin/passkeys.ts'
@@ -144,6 +145,9 @@ export const COMMANDS = {
     else if ('hosts' in given) clientNames.replaceHosts(organization, new Map(given.hosts))
     else if (given.name === undefined) clientNames.removeNetwork(organization, given.network)
     else clientNames.addNetwork(organization, given.network, given.name)
+  },
+  'manager.notify': ({ administration, organization }, given: ManagerMails) => {
+    administration.managers.notifyManagers(organization, given)
   },
   'block-list-link.create': (
     { administration, organization },

@@ -121,6 +121,7 @@ const groupColumns = (range: ChosenRange | undefined): readonly Column<GroupUse>
     ),
   },
   csvOnly(textColumn('kind', 'Kind', ({ isNetwork }) => (isNetwork ? 'network' : 'group'))),
+  { ...textColumn('manager', 'Manager', ({ manager }: GroupUse) => manager), wide: true },
   { ...countColumn('members', 'Members', ({ members }) => members), wide: true },
   countColumn('clients', 'Clients', ({ clients }) => clients),
   countColumn('platforms', 'Platforms', ({ platformIds }) => platformIds.size),
@@ -177,8 +178,8 @@ function ImportGroups({ form: state }: GroupsProps) {
       <form class="stack" method="post" action={CLIENT_GROUPS_PATH}>
         <FormError form={state} />
         <p class="small muted">
-          A CSV line for each member: user or address as your logs write it, and group. An import replaces all groups. A
-          change of what is kept of clients deletes them.
+          A CSV line for each member: user or address as your logs write it, group, and optionally the mail address of
+          its manager. An import replaces all groups. A change of what is kept of clients deletes them.
         </p>
         <FileContent
           form={state}

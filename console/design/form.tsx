@@ -92,12 +92,14 @@ interface TextAreaProps {
   readonly form: FormState
   readonly rows: number
   readonly hint?: ComponentChildren
+  /** The initial value. A submitted value replaces it. */
+  readonly value?: string
   readonly required?: boolean
   readonly mono?: boolean
 }
 
 /** A field of several lines. */
-export function TextArea({ name, label, form, rows, hint, required, mono }: TextAreaProps) {
+export function TextArea({ name, label, form, rows, hint, value = '', required, mono }: TextAreaProps) {
   const error = form.errors[name]
   return (
     <FieldFrame name={name} label={label} hint={hint} error={error}>
@@ -110,7 +112,7 @@ export function TextArea({ name, label, form, rows, hint, required, mono }: Text
         spellcheck={false}
         {...describedBy({ name, hint, error })}
         // A browser drops the first line break of the content.
-        value={form.values.text(name).replace(/^(?=\r?\n)/, '\n')}
+        value={(form.values.text(name) || value).replace(/^(?=\r?\n)/, '\n')}
       />
     </FieldFrame>
   )

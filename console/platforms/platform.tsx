@@ -1,5 +1,6 @@
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import type { Strengths } from '../../engine/scan/confidence.ts'
+import type { PlatformGroup } from '../../engine/scan/platform-groups.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import type { AccessKind } from '../../registry/contact.ts'
 import { knownText, type RiskTerm as RegistryTerm } from '../../registry/risk-sum.ts'
@@ -12,7 +13,8 @@ import { queryOf, RangeFields } from '../design/range.tsx'
 import { type Column, countColumn, Table, textColumn } from '../design/table.tsx'
 import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
 import { isWaiting } from './decisions.ts'
-import type { Count, PlatformFinding, PlatformGroup, PlatformView } from './read-platform.ts'
+import { managersPath } from './managers.tsx'
+import type { Count, PlatformFinding, PlatformView } from './read-platform.ts'
 
 const ACCESS_NAMES: Readonly<Record<AccessKind, string>> = {
   web: 'In a browser',
@@ -231,7 +233,15 @@ function Groups({ view, groups }: { readonly view: PlatformView; readonly groups
   ]
   const shown = groups.slice(0, GROUPS_SHOWN)
   return (
-    <Card title="Groups" note={`${countText(shown.length)} of ${countText(groups.length)}`} bare>
+    <Card
+      title="Groups"
+      note={
+        <span class="row">
+          {countText(shown.length)} of {countText(groups.length)} <a href={managersPath(view.name)}>Notify managers</a>
+        </span>
+      }
+      bare
+    >
       <Table id="groups" label="Groups" columns={columns} rows={shown} />
     </Card>
   )

@@ -1,15 +1,15 @@
-import { platformUse } from '../../engine/admin/client-use.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
+import { lastDaysOf } from '../../engine/scan/day-range.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
-import { groupsOf } from '../../engine/scan/group-use.ts'
 import {
   contactsOf,
   listedDiscovery,
   type PublishedPlatform,
   publishedPlatform,
 } from '../../engine/scan/listed-discovery.ts'
+import { type PlatformGroup, platformGroups } from '../../engine/scan/platform-groups.ts'
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
@@ -26,15 +26,6 @@ import { type DecisionView, decisionView } from './decisions.ts'
 
 /** A label with its count, such as a name with its matches. */
 export type Count = readonly [what: string, count: number]
-
-/** The use of a platform by a group of clients. */
-export interface PlatformGroup {
-  readonly name: string
-  readonly clients: number
-  readonly used: number
-  readonly blocked: number
-  readonly bytesSent: number
-}
 
 /** The use of a platform in the chosen range. */
 type UseInRange = Pick<
@@ -202,12 +193,20 @@ function findingOf(
     namesTotal: Math.max(names.length, metadata.domains_total),
     timeline: shown,
     inRange: range && useIn(visit, published, range, shown),
-    groups: registered === undefined || !visit.may('client.read') ? [] : groupsOfPlatform(visit, registered.id, range),
+    groups: groupsOf(visit, registered, range),
     strengths:
       evidence.days === 0
         ? undefined
         : strengths({ domainStrength: evidence.domainStrength, clients, matches: contacts.used, days }),
   }
+}
+
+/** Empty: there are no groups, or the member may not read clients. */
+function groupsOf(visit: Visit, platform: Platform | undefined, range: ChosenRange | undefined): PlatformGroup[] {
+  const { site, organization, nowMs } = visit
+  if (platform === undefined || !visit.may('client.read')) return []
+  const days = range ?? lastDaysOf(organization.evidenceWindowDays, nowMs)
+  return platformGroups(site.store, organization, platform.id, days)
 }
 
 function useIn(
@@ -223,31 +222,6 @@ function useIn(
   const { bytesSent = 0, bytesReceived = 0 } = found ?? {}
   const days = timeline.filter(({ approved, notApproved }) => approved + notApproved > 0).length
   return { used, blocked, clients, isEstimate, bytesSent, bytesReceived, days }
-}
-
-function groupsOfPlatform(
-  { site, organization, nowMs }: Visit,
-  platformId: string,
-  range: ChosenRange | undefined,
-): PlatformGroup[] {
-  const { all, groupOf } = groupsOf(site.store, organization)
-  if (all.length === 0) return []
-  const sums = new Map<string, { clients: Set<string>; used: number; blocked: number; bytesSent: number }>()
-  for (const use of platformUse(site.store, organization, platformId, nowMs, range).clients) {
-    const { client: address, user, matches, used, blocked, bytesSent } = use
-    const client = user === '' ? address : user
-    const group = groupOf({ client, isUser: user !== '', addresses: [address] })
-    if (group === undefined) continue
-    const sum = sums.get(group) ?? { clients: new Set(), used: 0, blocked: 0, bytesSent: 0 }
-    sum.clients.add(client)
-    sum.used += Number.isNaN(used) ? matches : used
-    sum.blocked += Number.isNaN(blocked) ? 0 : blocked
-    sum.bytesSent += bytesSent
-    sums.set(group, sum)
-  }
-  return [...sums]
-    .map(([name, { clients, ...sum }]) => ({ name, clients: clients.size, ...sum }))
-    .sort((a, b) => b.clients - a.clients || (a.name < b.name ? -1 : 1))
 }
 
 /** Each product is rounded once, so that the terms add up to the total. */

@@ -10,6 +10,7 @@ import type { Visit } from '../http/visit.ts'
 import { ConfirmDecision, DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision.tsx'
 import { DecisionsByName, termsByName, undoOf } from './decisions.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns, platformsView } from './list.tsx'
+import { MANAGER_ROUTES } from './managers.tsx'
 import { NAME_COLUMNS, Platform, RISK_COLUMNS, riskTerms } from './platform.tsx'
 import { type PlatformFinding, type PlatformView, platformView } from './read-platform.ts'
 
@@ -125,6 +126,7 @@ function filtersOf(query: URLSearchParams): URLSearchParams {
 }
 
 export const PLATFORM_ROUTES: readonly Route[] = [
+  ...MANAGER_ROUTES,
   page('/platforms/:name', 'discovery.read', (visit, { name }) => platformPage(visit, name, EMPTY_FORM, 200)),
   file('risk', RISK_COLUMNS, riskTerms),
   file('names', NAME_COLUMNS, (_, { names }) => names),

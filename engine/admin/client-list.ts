@@ -82,6 +82,7 @@ export function clientList(
     platformId === undefined ? undefined : usesOf(platformUse(store, organization, platformId, nowMs, range))
   const finds = search === '' ? undefined : finder(store, organization, search)
   const groupOf = group === undefined ? undefined : groupsOf(store, organization).groupOf
+  const riskiestOf = riskiestIn(store, id, catalog, days.firstDay)
   const clients: ListedClient[] = []
   let total = 0
   for (const summary of store.clientSummaries.all(id)) {
@@ -94,20 +95,53 @@ export function clientList(
     total++
     if (summary.firstSeenMs < sinceMs || finds?.(summary) === false) continue
     if (groupOf !== undefined && groupOf(summary) !== group) continue
-    clients.push({ ...listed(summary, catalog, days.firstDay), ...sum, ...use })
+    clients.push(listed(summary, sum, use, riskiestOf, days.firstDay))
   }
   const others = ofPlatform ?? { otherMatches: sumOfDays(totals.others, days.firstDay, days.lastDay).matches }
   return { clients, total, others: { matches: others.otherMatches }, isMade: true }
 }
 
+/** Without a spread operator, which takes half of the time of a list of 5,000 clients. */
 function listed(
-  { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays }: ClientSummary,
-  catalog: ReadonlyMap<string, RatedPlatform>,
+  summary: ClientSummary,
+  sum: DaysSum,
+  use: UseOfPlatform | undefined,
+  riskiestOf: (client: string, isUser: boolean) => RatedPlatform | undefined,
   firstDay: number,
-): Omit<ListedClient, keyof DaysSum> {
+): ListedClient {
+  const { client, isUser, addresses, platformDays } = summary
   let platforms = 0
   for (const day of platformDays) if (day >= firstDay) platforms++
-  const riskiest = (): RatedPlatform | undefined => {
+  const riskiest = (): RatedPlatform | undefined => riskiestOf(client, isUser)
+  const { firstSeenMs, lastSeenMs } = use ?? summary
+  const { matches, blocked, bytesSent, bytesReceived } = use ?? sum
+  return {
+    client,
+    isUser,
+    addresses,
+    platforms,
+    riskiest,
+    firstSeenMs,
+    lastSeenMs,
+    matches,
+    blocked,
+    bytesSent,
+    bytesReceived,
+  }
+}
+
+/**
+ * Finds the platform with the highest risk of a client. Reads its summary again: to keep the
+ * platforms of thousands of clients in memory takes longer than to read those that are shown.
+ */
+function riskiestIn(
+  { clientSummaries }: Store,
+  organizationId: string,
+  catalog: ReadonlyMap<string, RatedPlatform>,
+  firstDay: number,
+): (client: string, isUser: boolean) => RatedPlatform | undefined {
+  return (client, isUser) => {
+    const { platformIds = '', platformDays = [] } = clientSummaries.get(organizationId, client, isUser) ?? {}
     let found: RatedPlatform | undefined
     for (const [at, platformId] of platformIds.split(' ').entries()) {
       const platform = (platformDays[at] ?? 0) < firstDay ? undefined : catalog.get(platformId)
@@ -115,7 +149,6 @@ function listed(
     }
     return found
   }
-  return { client, isUser, addresses, platforms, riskiest, firstSeenMs, lastSeenMs }
 }
 
 type UseOfPlatform = DaysSum & Pick<ListedClient, 'firstSeenMs' | 'lastSeenMs'>

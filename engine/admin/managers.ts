@@ -41,7 +41,7 @@ export function managerText({ name }: Organization, platform: string, decision: 
   }[decision]
   return `Hello,
 
-people in your group use ${platform}, an AI service ${state}. Please ask them what they use it for, and which data they enter. Answer to the security team.`
+People in your group use ${platform}, an AI service ${state}. Please ask them what they use it for, and which data they enter. Send their answers to the security team.`
 }
 
 export class ManagerChanges extends Changes {

@@ -120,6 +120,10 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'client.erase': { person: ['none'] },
   'client.set': { clients: 'full' },
   'client.name': { network: '10.2.0.0/16', name: 'Berlin office' },
+  'manager.notify': {
+    ...{ platform: { id: 'claude', name: 'Claude' }, groups: [], range: { firstDay: 0, lastDay: 0 }, text: 'one' },
+    channel: undefined,
+  },
   'block-list-link.create': { label: 'one', blocks: 'rejected', riskMin: 0 },
   'block-list-link.revoke': { id: 'none' },
   'alert-channel.add': {

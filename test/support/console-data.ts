@@ -223,6 +223,9 @@ function addFindings(
   const traffic = { user, bytesSent: 12_345, bytesReceived: 2_345_678 }
   admin.clientNames.addNetwork(organization, `${clients[0]}/32`, words.text('Berlin office'))
   admin.clientNames.replaceHosts(organization, new Map(clients.map((client) => [client, words.text('laptop')])))
+  const manager = `boss@${words.host('mail')}`
+  const group = { name: words.text('Finance'), members: [user], people: 1, manager }
+  admin.clientGroups.replace(organization, { mode: 'full', keyId: '', groups: [group] })
   const names = [ownHost(words), ...NAMES.slice(0, platforms)]
   const events = names.flatMap((name, at) =>
     clients.slice(0, 1 + (at % clients.length)).map((client, index) => {

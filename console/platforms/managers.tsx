@@ -1,0 +1,218 @@
+import { lastNotified, mailChannels, managerText } from '../../engine/admin/managers.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { MANAGER_TEXT_BYTES_MAX } from '../../engine/limits.ts'
+import { type DayRange, lastDaysOf } from '../../engine/scan/day-range.ts'
+import { type PlatformGroup, platformGroups } from '../../engine/scan/platform-groups.ts'
+import type { AlertChannel } from '../../engine/store/alert-channels.ts'
+import type { AuditEntry } from '../../engine/store/audit-log.ts'
+import { clientModeOf, mayNamePeople } from '../../engine/store/organizations.ts'
+import type { Platform } from '../../registry/platform.ts'
+import { FormError, Select, TextArea } from '../design/form.tsx'
+import { Card, countOf, countText, Empty, lastDays, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { type Column, countColumn, Table, textColumn } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState, refusedForm } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
+import { auditedPage, form, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+
+const PATH = '/platforms/:name/managers'
+
+export const MANAGER_ROUTES: readonly Route[] = [
+  auditedPage(
+    PATH,
+    (visit, { name }) => ({ platform: registered(visit, name).name }),
+    (visit, { name }) => managersPage(visit, name, EMPTY_FORM, 200),
+  ),
+  form(PATH, 'manager.notify', async (visit, { name }) => {
+    const { fields } = visit.request
+    const { site } = visit
+    const { id } = registered(visit, name)
+    const groups = site.store.environment.read(() => notifiable(groupsOf(visit, id))).map((group) => group.name)
+    const platform = { id, name }
+    const channel = fields.text('channel') || undefined
+    try {
+      await visit.change('manager.notify', {
+        platform,
+        groups,
+        range: rangeOf(visit),
+        text: fields.text('text'),
+        channel,
+      })
+    } catch (error) {
+      const { state, status } = refusedForm(error, fields)
+      return site.store.environment.read(() => managersPage(visit, name, state, status))
+    }
+    return redirect(`${managersPath(name)}?done=sent`)
+  }),
+]
+
+export function managersPath(platform: string): string {
+  return `/platforms/${encodeURIComponent(platform)}/managers`
+}
+
+/** @throws Fault NOT_FOUND */
+function registered({ site, organization }: Visit, name: string): Platform {
+  const platform = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
+  if (platform !== undefined) return platform
+  throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the registry`)
+}
+
+function rangeOf({ organization, nowMs }: Visit): DayRange {
+  return lastDaysOf(organization.evidenceWindowDays, nowMs)
+}
+
+/** The groups with people who used the platform. */
+function groupsOf(visit: Visit, platformId: string): PlatformGroup[] {
+  const { site, organization } = visit
+  const groups = platformGroups(site.store, organization, platformId, rangeOf(visit))
+  return groups.filter(({ people }) => people.length > 0)
+}
+
+function notifiable(groups: readonly PlatformGroup[]): PlatformGroup[] {
+  return groups.filter(({ manager }) => manager !== '')
+}
+
+function managersPage(visit: Visit, name: string, state: FormState, status: number): Answer {
+  const { site, organization, nowMs, request } = visit
+  const { id } = registered(visit, name)
+  const { states } = site.store.decisions.inForce(organization.id, nowMs)
+  const content = Managers({
+    name,
+    groups: groupsOf(visit, id),
+    channels: mailChannels(site.store, organization.id),
+    text: managerText(organization, name, states.get(id) ?? 'waiting'),
+    last: lastNotified(site.store, organization.id, name),
+    namesPeople: mayNamePeople(organization) && clientModeOf(organization) === 'full',
+    windowDays: organization.evidenceWindowDays,
+    form: state,
+    nowMs,
+    isSent: request.query.get('done') === 'sent',
+  })
+  return visit.page(`Notify managers: ${name}`, '/platforms', content, { status })
+}
+
+interface ManagersProps {
+  readonly name: string
+  readonly groups: readonly PlatformGroup[]
+  readonly channels: readonly AlertChannel[]
+  /** What the mails say if nobody edits it. */
+  readonly text: string
+  readonly last: AuditEntry | undefined
+  readonly namesPeople: boolean
+  readonly windowDays: number
+  readonly form: FormState
+  readonly nowMs: number
+  readonly isSent: boolean
+}
+
+const COLUMNS: readonly Column<PlatformGroup>[] = [
+  textColumn('group', 'Group', ({ name }) => name),
+  {
+    ...textColumn('manager', 'Manager', ({ manager }: PlatformGroup) => manager),
+    cell: ({ manager }) => (manager === '' ? Tag({ children: 'none' }) : <span class="break">{manager}</span>),
+  },
+  countColumn('people', 'People', ({ people }) => people.length),
+]
+
+function Managers(props: ManagersProps) {
+  const { name, groups, windowDays, isSent } = props
+  const mails = notifiable(groups).length
+  return (
+    <>
+      <div>
+        <p class="crumb">
+          <a href="/platforms">Platforms</a> / <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>
+        </p>
+        <PageHead
+          title="Notify managers"
+          about={`One mail to the manager of each group that used ${name} in the ${lastDays(windowDays)}`}
+        />
+      </div>
+      {isSent && (
+        <Notice title="The mails are being sent">
+          <p>
+            <a href="/alerts/channels">Alert channels</a> shows mails that could not be sent.
+          </p>
+        </Notice>
+      )}
+      <Last {...props} />
+      {groups.length === 0 ? (
+        <Empty title={`No group used ${name}`}>
+          <p class="muted">Import groups with their managers first.</p>
+          <a class="button" href="/client-groups">
+            Groups
+          </a>
+        </Empty>
+      ) : (
+        <>
+          <Card
+            title="Who gets a mail"
+            note={`${countOf(mails, 'manager')} of ${countOf(groups.length, 'group')}`}
+            bare
+          >
+            <Table id="managers" label="Who gets a mail" columns={COLUMNS} rows={groups} />
+          </Card>
+          {mails > 0 && <Mail {...props} mails={mails} />}
+        </>
+      )}
+    </>
+  )
+}
+
+function Last({ last, nowMs }: ManagersProps) {
+  if (last === undefined) return null
+  const { timeMs, actor, details } = last
+  const groups = details['groups']
+  return (
+    <Card title="Sent last" note={<Time ms={timeMs} nowMs={nowMs} />}>
+      <p class="break">
+        By {actor.replace(/^member /, '')}, through {String(details['channel'])}, to the managers of{' '}
+        {Array.isArray(groups) ? groups.join(', ') : ''}.
+      </p>
+    </Card>
+  )
+}
+
+function Mail({ name, channels, text, namesPeople, form: state, mails }: ManagersProps & { readonly mails: number }) {
+  if (channels.length === 0) {
+    return (
+      <Empty title="No alert channel sends mail">
+        <p class="muted">Add one of the kind mail. Its server sends the mails.</p>
+        <a class="button" href="/alerts/channels">
+          Alert channels
+        </a>
+      </Empty>
+    )
+  }
+  return (
+    <Card title="The mail">
+      <form class="stack" method="post" action={managersPath(name)}>
+        <FormError form={state} />
+        {channels.length > 1 && (
+          <Select
+            name="channel"
+            label="Alert channel"
+            form={state}
+            options={channels.map((channel) => [channel.id, channel.name])}
+          />
+        )}
+        <TextArea
+          name="text"
+          label="Text"
+          form={state}
+          rows={8}
+          required
+          value={text}
+          hint={`At most ${countText(MANAGER_TEXT_BYTES_MAX)} bytes. The mail adds the group and ${
+            namesPeople ? 'the names' : 'the number'
+          } of its people who used ${name}.`}
+        />
+        <div>
+          <button class="first" type="submit">
+            Send {countOf(mails, 'Mail')}
+          </button>
+        </div>
+      </form>
+    </Card>
+  )
+}
