@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
-import { blockListSource, writeBlockList } from '../engine/export/block-list-source.ts'
-import { BLOCK_LIST_FORMATS, type BlockListFormat } from '../engine/export/block-list-text.ts'
+import {
+  BLOCK_LIST_FORMATS,
+  type BlockListFormat,
+  blockListSource,
+  writeBlockList,
+} from '../engine/export/block-list-text.ts'
 import { FieldBlock } from '../engine/http/fields.ts'
 import type { HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Clock } from '../engine/kernel/process/clock.ts'

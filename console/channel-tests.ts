@@ -51,7 +51,7 @@ export class ChannelTests {
     try {
       const channel = await begin()
       // Only loaded when they are used, because of their memory.
-      const { sendTest } = await import('../engine/alert/send-test.ts')
+      const { sendTest } = await import('../engine/alert/send.ts')
       const options = {
         allowed: this.#allowed,
         timeoutMs: ALERT_ATTEMPT_MS,

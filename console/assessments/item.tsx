@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { CLAIMS } from '../../engine/assess/discovery-facts.ts'
-import { lawFrom } from '../../engine/assess/law.ts'
+import { lawFrom } from '../../engine/assess/grade.ts'
 import { answer as answerRule, itemKey, readAnswer } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { linkParts, noteMark, type SeenItem, workOf } from '../../engine/assess/work.ts'

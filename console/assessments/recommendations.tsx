@@ -1,4 +1,4 @@
-import { lawFrom } from '../../engine/assess/law.ts'
+import { lawFrom } from '../../engine/assess/grade.ts'
 import { byPriority } from '../../engine/assess/publish.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { frameworkName } from '../../engine/store/framework.ts'

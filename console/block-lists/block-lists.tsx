@@ -7,12 +7,13 @@ import {
   LEFT_OUT,
   type LeftOutRule,
 } from '../../engine/export/block-list.ts'
-import { blockListSource, writeBlockList } from '../../engine/export/block-list-source.ts'
 import {
   BLOCK_LIST_FORMATS,
   type BlockListFormat,
+  blockListSource,
   productOf,
   summaryLines,
+  writeBlockList,
 } from '../../engine/export/block-list-text.ts'
 import { BLOCKED_DECISIONS, type BlockedDecision, type BlockListSelection } from '../../engine/store/secrets.ts'
 import { Field, FieldFrame, FormError, Select } from '../design/form.tsx'

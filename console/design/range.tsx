@@ -1,6 +1,6 @@
 import { dayNumberOf } from '../../engine/admin/scan-diff.ts'
 import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
-import { type DayRange, lastDaysOf } from '../../engine/scan/day-range.ts'
+import { type DayRange, lastDaysOf } from '../../engine/scan/periods.ts'
 import { FieldFrame } from './form.tsx'
 import { FilterSelect } from './list.tsx'
 import { lastDays } from './parts.tsx'

@@ -1,5 +1,5 @@
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
-import { nextScanMs } from '../../engine/scan/period.ts'
+import { nextScanMs } from '../../engine/scan/periods.ts'
 import { SCAN_FREQUENCIES, type ScanFrequency } from '../../engine/store/organizations.ts'
 import type { Scan } from '../../engine/store/scans.ts'
 import { CSV_ROWS_MAX, CsvLink } from '../design/list.tsx'

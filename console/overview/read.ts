@@ -1,6 +1,6 @@
 import { DAY_MS, dayOf } from '../../engine/kernel/process/clock.ts'
 import { aiPlatforms, type ListedPlatform, listedDiscovery } from '../../engine/scan/listed-discovery.ts'
-import { nextScanMs } from '../../engine/scan/period.ts'
+import { nextScanMs } from '../../engine/scan/periods.ts'
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'

@@ -1,7 +1,7 @@
 import { lastNotified, mailChannels, managerText } from '../../engine/admin/managers.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { MANAGER_TEXT_BYTES_MAX } from '../../engine/limits.ts'
-import { type DayRange, lastDaysOf } from '../../engine/scan/day-range.ts'
+import { type DayRange, lastDaysOf } from '../../engine/scan/periods.ts'
 import { type PlatformGroup, platformGroups } from '../../engine/scan/platform-groups.ts'
 import type { AlertChannel } from '../../engine/store/alert-channels.ts'
 import type { AuditEntry } from '../../engine/store/audit-log.ts'

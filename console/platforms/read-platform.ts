@@ -1,6 +1,5 @@
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
-import { lastDaysOf } from '../../engine/scan/day-range.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
 import {
@@ -9,6 +8,7 @@ import {
   type PublishedPlatform,
   publishedPlatform,
 } from '../../engine/scan/listed-discovery.ts'
+import { lastDaysOf } from '../../engine/scan/periods.ts'
 import { type PlatformGroup, platformGroups } from '../../engine/scan/platform-groups.ts'
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'

@@ -12,9 +12,8 @@ import { FRAMEWORK_IDS, FRAMEWORKS, PROFILES } from '../../engine/store/framewor
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { platformListSchema, registryFileSchema } from '../../registry/registry-schema.ts'
-import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
-import { ALERT_TABLES, blockListFormats, leftOutReasons, productTables } from './page-tables.ts'
+import { ALERT_TABLES, blockListFormats, FORWARDER_TABLES, leftOutReasons, productTables } from './page-tables.ts'
 import {
   answerSamples,
   cliPage,

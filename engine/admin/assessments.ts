@@ -32,8 +32,7 @@ import { type AnyFrameworkId, frameworkName, profileText } from '../store/framew
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Action } from './actions.ts'
-import { Changes, checkText } from './changes.ts'
-import { byIdPrefix } from './id-prefix.ts'
+import { byIdPrefix, Changes, checkText } from './changes.ts'
 
 export interface ImportOptions {
   readonly complete?: boolean

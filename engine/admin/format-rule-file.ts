@@ -4,7 +4,7 @@ import { issueText } from '../../registry/schema-parts.ts'
 import { readYaml, YamlError, type YamlText } from '../../registry/yaml.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { readInput } from '../kernel/process/input-file.ts'
-import { compilePattern, type FormatRule, RULE_FIELDS } from '../store/format-rule.ts'
+import { compilePattern, type FormatRule, RULE_FIELDS } from '../store/secrets.ts'
 
 /** Maximum bytes of a rule's file. */
 export const RULE_BYTES_MAX = 16 * 1024

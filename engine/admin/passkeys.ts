@@ -5,8 +5,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Passkey } from '../store/passkeys.ts'
 import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
-import { Changes, checkText, noteEverywhere } from './changes.ts'
-import { byIdPrefix } from './id-prefix.ts'
+import { byIdPrefix, Changes, checkText, noteEverywhere } from './changes.ts'
 
 /** What a verified registration says about a passkey. */
 export type NewPasskey = Pick<

@@ -5,8 +5,7 @@ import { checkNotPast } from '../assess/work.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Recommendation, RecommendationStatus } from '../store/recommendations.ts'
-import { Changes, checkText } from './changes.ts'
-import { byIdPrefix } from './id-prefix.ts'
+import { byIdPrefix, Changes, checkText } from './changes.ts'
 
 export interface Assignment {
   readonly owner?: string

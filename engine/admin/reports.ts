@@ -5,8 +5,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { ReportInterval, ReportSchedule } from '../store/report-schedules.ts'
 import { checkedAddresses } from './alert-settings.ts'
-import { Changes } from './changes.ts'
-import { byIdPrefix } from './id-prefix.ts'
+import { byIdPrefix, Changes } from './changes.ts'
 
 export interface NewReportSchedule {
   readonly every: ReportInterval

@@ -17,7 +17,7 @@ export interface Condition {
   readonly severity?: AlertSeverity
   /** Conditions of one bundle that begin to hold at the same time raise one alert. */
   readonly bundle?: ConditionBundle
-  /** The use that it is about, from which its groups and people follow (audience.ts). */
+  /** The use that it is about, from which its groups and people follow. */
   readonly use?: ConditionUse
   readonly groups?: readonly string[]
   /** User names, addresses or pseudonyms as they are stored, at most NAMED_PEOPLE_MAX. */

@@ -3,9 +3,13 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../kernel/process/clock.ts'
 import { assertExpected } from '../kernel/process/failure.ts'
 import { connectTo, requestOver } from '../kernel/process/outbound-address.ts'
+import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import { ALERT_ANSWER_BYTES_MAX } from '../limits.ts'
-import { type ChannelSettings, secretsOf } from './channel-settings.ts'
-import { type AlertMessage, type CompletedMessage, linesOfAlert } from './message.ts'
+import type { AlertChannel } from '../store/alert-channels.ts'
+import { newUuid } from '../store/keys.ts'
+import type { Organization } from '../store/organizations.ts'
+import { type ChannelSettings, openSettings, secretsOf } from './channel-settings.ts'
+import { type AlertMessage, type CompletedMessage, linesOfAlert, testMessage } from './message.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome, TOO_LATE } from './send-outcome.ts'
 import { sendMail } from './smtp.ts'
 import { sendSyslog } from './syslog.ts'
@@ -233,4 +237,20 @@ function postOf(
   const signed = isWebhook ? signedFields(settings.secret, message.id, clock.nowMs(), body) : {}
   const fields = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...signed }
   return { url, ca, fields, body, secrets: secretsOf(settings) }
+}
+
+/**
+ * Sends a test message once, without the queue. Rejects only on an internal error, and with
+ * Fault SECRETS_KEY.
+ */
+export async function sendTest(
+  organization: Organization,
+  channel: AlertChannel,
+  key: SecretsKey,
+  clock: Clock,
+  options: SendOptions,
+): Promise<SendOutcome> {
+  const settings = openSettings(key, channel)
+  const message = testMessage(organization, channel, newUuid().replaceAll('-', ''), clock.nowMs())
+  return send(settings, message, clock, options)
 }

@@ -1,14 +1,190 @@
+import { z } from 'zod'
 import { type AlertDelivery, deliveriesOf, type RuleRow, ruleRows } from '../admin/alert-rows.ts'
+import { checkedChannel, type GivenChannel, targetFault } from '../admin/alert-settings.ts'
+import { sealedChannel } from '../admin/alerts.ts'
+import { SMTP_TLS_MODES, SYSLOG_FORMATS, SYSLOG_TRANSPORTS } from '../alert/channel-settings.ts'
 import type { AlertMessage } from '../alert/message.ts'
+import { sendTest } from '../alert/send.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
-import { oneOf, textOf, wholeNumber } from '../kernel/process/settings.ts'
+import { oneOf, portNumber, textOf, wholeNumber } from '../kernel/process/settings.ts'
 import type { Shown } from '../kernel/process/table.ts'
-import { ALERTS_MAX } from '../limits.ts'
-import type { DeadLetter } from '../store/alert-channels.ts'
-import { ALERT_RULES, type Alert, type AlertRule } from '../store/alerts.ts'
-import { CHANNEL, channelCommands } from './alert-channel.ts'
-import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
+import { programVersion } from '../kernel/process/version.ts'
+import { ALERT_ATTEMPT_MS, ALERTS_MAX } from '../limits.ts'
+import { ALERT_CHANNEL_KINDS, type AlertChannel, type DeadLetter } from '../store/alert-channels.ts'
+import { ALERT_RULES, ALERT_SEVERITIES, type Alert, type AlertRule } from '../store/alerts.ts'
+import type { Store } from '../store/store.ts'
+import {
+  argument,
+  type Commands,
+  change,
+  defined,
+  flag,
+  group,
+  limitOption,
+  option,
+  query,
+  table,
+  timeText,
+} from './command.ts'
 import type { AdminContext } from './context.ts'
+import {
+  CA_FILE,
+  certificatesIn,
+  OUTBOUND_NETWORKS,
+  outboundNetworksOf,
+  SECRETS_KEY,
+  secretFrom,
+  secretsKeyOf,
+} from './service-options.ts'
+
+const SECRET_BYTES_MAX = 1024
+const CHANNEL = argument('<channel>', 'Name or id of the alert channel')
+
+/** @param secret of a new webhook */
+function channels({ alertChannels }: Store, rows: readonly AlertChannel[], secret?: string) {
+  const stateOf = ({ organizationId, id }: AlertChannel) => alertChannels.state(organizationId, id)
+  return table<AlertChannel>([
+    ['Name', 'name'],
+    ['Kind', 'kind'],
+    ['Receiver', 'target', { wrap: true }],
+    ['Severity', 'min_severity', { hide: 5, of: ({ severityMin }) => severityMin }],
+    [null, 'rules', { of: ({ rules = [] }) => rules.join(', ') }],
+    [null, 'groups', { of: ({ groups = [] }) => groups.join(', ') }],
+    ['Waiting', 'waiting', { hide: 1, of: ({ organizationId, id }) => alertChannels.waiting(organizationId, id) }],
+    ['Delivered', 'delivered', { hide: 3, of: (channel) => stateOf(channel).delivered }],
+    [
+      'Dead letters',
+      'dead_letters',
+      { hide: 2, of: ({ organizationId, id }) => alertChannels.deadLetterCount(organizationId, id) },
+    ],
+    ['Last delivered', 'delivered_at', { hide: 6, of: (channel) => timeText(stateOf(channel).deliveredAtMs) }],
+    ['Last failure', 'failure', { hide: 4, wrap: true, of: (channel) => stateOf(channel).failure }],
+    ['Id', 'id', { hide: 7 }],
+    [null, 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],
+    ...(secret === undefined ? [] : [[null, 'secret', { of: () => secret }] as const]),
+  ])(rows)
+}
+
+const tests = table<{ channel: string; answer: string }>([
+  ['Channel', 'channel'],
+  ['Result', 'result', { of: () => 'delivered' }],
+  ['Answer', 'answer', { wrap: true }],
+])
+
+const ADD = {
+  name: argument('<name>', 'Name of the channel for lists'),
+  secretsKeyFile: SECRETS_KEY,
+  outboundNetworks: OUTBOUND_NETWORKS,
+  kind: option('--kind <kind>', 'Send in this form', oneOf(ALERT_CHANNEL_KINDS)),
+  severityMin: option(
+    '--min-severity <severity>',
+    'Send only alerts of this severity and above',
+    oneOf(ALERT_SEVERITIES).default('low'),
+  ),
+  rules: option('--rules <rule...>', 'Send only alerts of these rules', z.array(oneOf(ALERT_RULES)).optional()),
+  groups: option(
+    '--groups <group...>',
+    'Send only alerts about these groups of clients, of five people or more',
+    z.array(z.string()).optional(),
+  ),
+  url: option('--url <url>', 'Send to this URL of a webhook; use --url-file if the URL itself is secret'),
+  urlFile: option(
+    '--url-file <file>',
+    'Read the URL of a webhook, Slack or Teams from this file; - reads standard input',
+  ),
+  host: option('--host <host>', 'Connect to this mail server or syslog receiver'),
+  port: option(
+    '--port <port>',
+    'Connect to this port instead of the default one of the transport',
+    portNumber().optional(),
+  ),
+  tls: option('--tls <mode>', 'Use TLS with the mail server; by default starttls', oneOf(SMTP_TLS_MODES).optional()),
+  user: option('--user <name>', 'Sign in to the mail server as this user'),
+  passwordFile: option(
+    '--password-file <file>',
+    'Read the password of the mail server from this file; - reads standard input',
+  ),
+  from: option('--from <address>', 'Send mail from this address'),
+  to: option('--to <address...>', 'Send mail to these addresses', z.array(z.string()).optional()),
+  transport: option(
+    '--transport <name>',
+    'Send syslog by this transport; by default tls',
+    oneOf(SYSLOG_TRANSPORTS).optional(),
+  ),
+  format: option(
+    '--format <name>',
+    'Write alerts for a SIEM in this format; by default cef',
+    oneOf(SYSLOG_FORMATS).optional(),
+  ),
+  caFile: CA_FILE,
+}
+
+type Given = { readonly [Name in keyof typeof ADD]: z.output<(typeof ADD)[Name]> }
+
+/** @throws Fault USAGE */
+async function settingsOf(given: Given & { readonly dataDir: string }) {
+  const { kind, url, urlFile, passwordFile, caFile, host, port, tls, user, from, to, transport, format } = given
+  if (url !== undefined && kind !== 'webhook') {
+    throw new Fault('USAGE', `--url: the URL of ${kind} is secret; use --url-file`)
+  }
+  const all = {
+    ...{ kind, host, port, tls, user, from, to, transport, format },
+    url: urlFile === undefined ? url : await secretFrom('--url-file', urlFile, SECRET_BYTES_MAX),
+    password: passwordFile && (await secretFrom('--password-file', passwordFile, SECRET_BYTES_MAX)),
+    ca: caFile && certificatesIn(caFile),
+  }
+  /** The flag that gave, or would give, a setting. */
+  const flagOf = (name: string): string => {
+    const isFromFile = ['password', 'ca'].includes(name) || (name === 'url' && url === undefined)
+    return `--${name}${isFromFile ? '-file' : ''}`
+  }
+  const checked = checkedChannel(defined(all) as GivenChannel)
+  const invalid =
+    checked.kind === 'invalid' ? checked.faults : [targetFault(checked.settings, outboundNetworksOf(given))]
+  const faults = invalid.flatMap((fault) => (fault === undefined ? [] : `${flagOf(fault.name)}: ${fault.message}`))
+  if (checked.kind === 'invalid' || faults.length > 0) throw new Fault('USAGE', faults.join('; '))
+  return checked.settings
+}
+
+/** posture-admin alert channel */
+const channelCommands = group('Manage alert channels: where alerts are sent', {
+  add: change('Send alerts of an organization to a receiver', {
+    params: ADD,
+    read: settingsOf,
+    run({ store, administration, organization }, { name, severityMin, rules, groups, secretsKeyFile }, settings) {
+      const key = secretsKeyOf(store, secretsKeyFile)
+      const filter = { severityMin, ...defined({ rules, groups }) }
+      const channel = sealedChannel(key, organization, { name, ...filter, settings })
+      const added = administration.alerts.addChannel(organization, channel)
+      if (settings.kind !== 'webhook') return channels(store, [added])
+      const { secret } = settings
+      return { ...channels(store, [added], secret), secret: { name: 'signing secret', raw: secret } }
+    },
+  }),
+  list: query('List the alert channels', {
+    run: ({ store, organization }) => channels(store, store.alertChannels.ofOrganization(organization.id)),
+  }),
+  remove: change('Remove an alert channel, with the messages that wait for it', {
+    params: { channel: CHANNEL },
+    run: ({ store, administration, organization }, { channel }) =>
+      channels(store, [administration.alerts.removeChannel(organization, channel)]),
+  }),
+  test: change('Send a test message now, and print what the receiver answers', {
+    params: { channel: CHANNEL, secretsKeyFile: SECRETS_KEY, outboundNetworks: OUTBOUND_NETWORKS },
+    async run({ store, administration, organization, clock }, { channel: name, secretsKeyFile, ...given }) {
+      const options = {
+        allowed: outboundNetworksOf(given),
+        timeoutMs: ALERT_ATTEMPT_MS,
+        signal: new AbortController().signal,
+        version: programVersion(),
+      }
+      const channel = administration.alerts.beginTest(organization, name)
+      const outcome = await sendTest(organization, channel, secretsKeyOf(store, secretsKeyFile), clock, options)
+      if (outcome.kind !== 'delivered') throw new Fault('ALERT_NOT_SENT', `${name}: ${outcome.why}`)
+      return tests([{ channel: name, answer: outcome.answer }])
+    },
+  }),
+})
 
 const alerts = table<Alert & { readonly deliveries: readonly AlertDelivery[] }>([
   ['Time', 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],

@@ -1,5 +1,5 @@
 import type { RE2JS } from 're2js'
-import { compilePattern, type FormatRule, RULE_FIELDS, type RuleField, type RulePlaces } from '../store/format-rule.ts'
+import { compilePattern, type FormatRule, RULE_FIELDS, type RuleField, type RulePlaces } from '../store/secrets.ts'
 import { Action, actionOf } from './action.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

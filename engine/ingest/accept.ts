@@ -16,7 +16,7 @@ import {
   RETRY_AFTER_SECONDS,
 } from '../limits.ts'
 import type { CandidateDelta } from '../store/candidates.ts'
-import { SKETCH_BYTES } from '../store/client-sketch.ts'
+import { SKETCH_BYTES } from '../store/candidates.ts'
 import type { CoverageAddition } from '../store/coverage.ts'
 import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'

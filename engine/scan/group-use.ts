@@ -4,7 +4,7 @@ import { type ClientSummary, type DaysSum, sumOfDays } from '../store/client-sum
 import { clientModeOf, type Organization } from '../store/organizations.ts'
 import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
-import { type DayRange, lastDaysOf } from './day-range.ts'
+import { type DayRange, lastDaysOf } from './periods.ts'
 
 /** The group of a client: that of its name or address, or the named network of its address. */
 export type GroupOf = (client: Pick<ClientSummary, 'client' | 'isUser' | 'addresses'>) => string | undefined

@@ -1,8 +1,8 @@
 import { ClientSum, type ClientUse } from '../store/client-sum.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import type { DayRange } from './day-range.ts'
 import { groupsOf, personKey } from './group-use.ts'
+import type { DayRange } from './periods.ts'
 
 /** The use of one platform by one group. */
 export interface PlatformGroup {

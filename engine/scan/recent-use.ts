@@ -5,9 +5,9 @@ import type { DayEvidence, EvidenceSum } from '../store/evidence.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { EvidenceReader } from '../store/packed-evidence.ts'
 import type { Store } from '../store/store.ts'
-import type { DayRange } from './day-range.ts'
 import { DistinctClients } from './distinct-clients.ts'
 import type { ListedPlatform } from './listed-discovery.ts'
+import type { DayRange } from './periods.ts'
 
 type RecentFigures = Pick<
   ListedPlatform,

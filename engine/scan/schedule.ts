@@ -6,7 +6,7 @@ import type { Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { periodOf } from './period.ts'
+import { periodOf } from './periods.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
 import { failureOf, recoverInterrupted, type ScanOutcome, type ScanRequest } from './scan-runner.ts'
 

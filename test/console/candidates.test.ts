@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { SKETCH_BYTES } from '../../engine/store/client-sketch.ts'
+import { SKETCH_BYTES } from '../../engine/store/candidates.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { makeOrganization } from '../support/store.ts'
 

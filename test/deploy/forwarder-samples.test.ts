@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs/forwarders.ts'
+import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs/page-tables.ts'
 import { SAMPLES } from '../../deploy/forwarders/samples.ts'
 import { MessageReader } from '../support/log-rows.ts'
 import { readMessage } from '../support/read-messages.ts'

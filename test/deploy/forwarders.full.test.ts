@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
+import { FORWARDERS } from '../../deploy/docs/page-tables.ts'
 import { SAMPLES } from '../../deploy/forwarders/samples.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
 import { matcher } from '../support/store.ts'

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { COMMAND_PAGES } from '../../deploy/docs/command-pages.ts'
-import { withOutputs } from '../../deploy/docs/page-commands.ts'
+import { COMMAND_PAGES, withOutputs } from '../../deploy/docs/page-commands.ts'
 import { skipNamespaces } from '../support/namespace.ts'
 import { REPOSITORY } from '../support/programs.ts'
 

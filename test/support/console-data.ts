@@ -8,7 +8,7 @@ import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS } from '../../engine/kernel/process/c
 import { SecretsKey, secretsKeyFile } from '../../engine/kernel/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import type { AlertSeverity } from '../../engine/store/alerts.ts'
-import { SKETCH_BYTES } from '../../engine/store/client-sketch.ts'
+import { SKETCH_BYTES } from '../../engine/store/candidates.ts'
 import type { FrameworkId } from '../../engine/store/framework.ts'
 import { clientSecretContext } from '../../engine/store/identity-providers.ts'
 import { newUuid } from '../../engine/store/keys.ts'

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { type Forwarder, type Part, PLACEHOLDERS, type Placeholder, snippet } from '../../deploy/docs/forwarders.ts'
+import { type Forwarder, type Part, PLACEHOLDERS, type Placeholder, snippet } from '../../deploy/docs/page-tables.ts'
 import { freePort } from './free-port.ts'
 import { rsyslog } from './rsyslog.ts'
 

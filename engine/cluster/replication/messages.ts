@@ -7,7 +7,7 @@ import { Fault } from '../../kernel/process/error-codes.ts'
  * The messages of the stream of changes. The first byte is the kind:
  *
  *   1  a part of a change: generation (6 bytes), number of the change (6), part from 0 (2), number
- *      of parts (2), little-endian, then the writes (engine/kernel/lmdb/change.ts)
+ *      of parts (2), little-endian, then the writes (engine/kernel/lmdb/replication.ts)
  *   2  tick: the primary works
  *   3  takeover: the sender is the primary from now on
  *   4  resignation: the primary stops, and has published everything

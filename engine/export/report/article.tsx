@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import { lawFrom } from '../../assess/law.ts'
+import { lawFrom } from '../../assess/grade.ts'
 import { GROUP_PEOPLE_MIN } from '../../limits.ts'
 import { frameworkName } from '../../store/framework.ts'
 import type { ReportContent, ReportedFindings } from './content.ts'

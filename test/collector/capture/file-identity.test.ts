@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { openCapture } from '../../../collector/capture/capture-file.ts'
-import { identityOf as identityOfOpen } from '../../../collector/capture/file-identity.ts'
+import { identityOf as identityOfOpen } from '../../../collector/watch.ts'
 
 const bytes = (count: number, seed = 0): Buffer =>
   Buffer.from(Array.from({ length: count }, (_, at) => (at * 7 + seed) & 255))

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
-import { COMMAND_PAGES } from '../../../deploy/docs/command-pages.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
+import { COMMAND_PAGES } from '../../../deploy/docs/page-commands.ts'
 import { pagePaths } from '../../../deploy/docs/references.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 

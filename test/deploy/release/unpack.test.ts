@@ -11,8 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { mountedNoexec } from '../../../deploy/release/embedded/mounts.ts'
-import { UNPACK_VARIABLE, unpacked } from '../../../deploy/release/embedded/unpack.ts'
+import { mountedNoexec, UNPACK_VARIABLE, unpacked } from '../../../deploy/release/embedded/unpack.ts'
 import { skipNamespaces as skip } from '../../support/namespace.ts'
 
 const BYTES = Buffer.from('an addon')

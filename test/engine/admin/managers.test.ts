@@ -4,7 +4,7 @@ import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts
 import { lastNotified, managerText } from '../../../engine/admin/managers.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { HOUR_MS } from '../../../engine/kernel/process/clock.ts'
-import { lastDaysOf } from '../../../engine/scan/day-range.ts'
+import { lastDaysOf } from '../../../engine/scan/periods.ts'
 import { platformGroups } from '../../../engine/scan/platform-groups.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { ClientMode, Organization } from '../../../engine/store/organizations.ts'

@@ -1,7 +1,12 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { type CandidateDelta, Candidates, clientsOf } from '../../../engine/store/candidates.ts'
-import { addToSketch, SKETCH_BYTES } from '../../../engine/store/client-sketch.ts'
+import {
+  addToSketch,
+  type CandidateDelta,
+  Candidates,
+  clientsOf,
+  SKETCH_BYTES,
+} from '../../../engine/store/candidates.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore } from '../../support/store.ts'
 

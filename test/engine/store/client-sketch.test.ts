@@ -5,7 +5,7 @@ import {
   mergedSketch,
   SKETCH_BYTES,
   SKETCH_CLIENTS_MAX,
-} from '../../../engine/store/client-sketch.ts'
+} from '../../../engine/store/candidates.ts'
 import * as fc from '../../support/property.ts'
 
 const hashOf = (client: number): number => Math.imul(client + 1, 0x9e3779b1) ^ Math.imul(client, 0x85ebca6b)

@@ -1,9 +1,9 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { repeatChange } from '../../../../engine/kernel/lmdb/change.ts'
 import { Environment } from '../../../../engine/kernel/lmdb/environment.ts'
 import type { ReplicationState } from '../../../../engine/kernel/lmdb/replication.ts'
+import { repeatChange } from '../../../../engine/kernel/lmdb/replication.ts'
 import { isFault } from '../../../../engine/kernel/process/error-codes.ts'
 import * as fc from '../../../support/property.ts'
 

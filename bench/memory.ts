@@ -1,1 +1,0 @@
-export { memoryFigures as run } from './ingest-syslog.ts'
