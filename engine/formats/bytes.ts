@@ -50,6 +50,12 @@ export function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : NOT_FOUND
 }
 
+/** Whether [start, end) is hex digits, or empty. */
+export function isHex(view: DataView, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (hexDigit(view.getUint8(at)) < 0) return false
+  return true
+}
+
 /** Whether the ASCII `text` is at `at` and ends at or before `end`. */
 export function textAt(view: DataView, at: number, end: number, text: string): boolean {
   if (at < 0 || at + text.length > end) return false

@@ -32,7 +32,7 @@ const EPOCH_DIGITS_MIN = 10
 /**
  * Parses the times of all formats: epochs (10, 13, 16, 19 digits, or seconds with a fraction), year
  * first with `-`, `/`, `:` or `.`, day first with the month's name, RFC 3164 without a year,
- * asctime, and numeric dates whose order of day and month depends on the source (day-order.ts).
+ * asctime, and numeric dates whose order of day and month depends on the source (SourceDayOrder).
  */
 export class LogTime {
   /**

@@ -4,6 +4,8 @@ import {
   COLON,
   EQUALS,
   hexDigit,
+  isHex,
+  isSameText,
   KeyTable,
   NO_KEY,
   PERCENT,
@@ -57,9 +59,7 @@ export function takeUser(line: LogLine, start: number, end: number, form: UserFo
 /** Removes the user if it is the text in [start, end), another field of the message. */
 export function dropUserIf(line: LogLine, start: number, end: number): void {
   const { view, userStart, userEnd } = line
-  if (end - start !== userEnd - userStart) return
-  for (let at = 0; at < end - start; at++) if (view.getUint8(start + at) !== view.getUint8(userStart + at)) return
-  line.userEnd = userStart
+  if (isSameText(view, start, end, userStart, userEnd)) line.userEnd = userStart
 }
 
 function namesUser(view: DataView, start: number, end: number): boolean {
@@ -155,17 +155,11 @@ function escapeLength(line: LogLine, at: number): number {
   const next = view.getUint8(at + 1)
   if (byte === QUOTE) return next === QUOTE ? 2 : 1
   if (byte === BACKSLASH) {
-    if (line.userForm === UserForm.json && next === LOWER_U && isHex(view, at + 2, at + 6, userEnd)) {
+    if (line.userForm === UserForm.json && next === LOWER_U && at + 6 <= userEnd && isHex(view, at + 2, at + 6)) {
       return UNICODE_ESCAPE_BYTES
     }
     return ESCAPED.includes(next) ? 2 : 1
   }
-  return line.userForm === UserForm.percent && isHex(view, at + 1, at + 3, userEnd) ? 3 : 1
+  return line.userForm === UserForm.percent && at + 3 <= userEnd && isHex(view, at + 1, at + 3) ? 3 : 1
 }
 const ESCAPED = [BACKSLASH, QUOTE, SLASH, EQUALS]
-
-function isHex(view: DataView, start: number, stop: number, end: number): boolean {
-  if (stop > end) return false
-  for (let at = start; at < stop; at++) if (hexDigit(view.getUint8(at)) < 0) return false
-  return true
-}
