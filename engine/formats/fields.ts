@@ -239,12 +239,9 @@ export class Fields {
  * The offset of the quote that closes a field whose text begins at `at`. A doubled quote is text.
  */
 export function closingQuote(view: DataView, at: number, end: number): number {
-  while (at < end) {
-    if (view.getUint8(at) === QUOTE) {
-      if (at + 1 === end || view.getUint8(at + 1) !== QUOTE) return at
-      at++
-    }
-    at++
+  for (;;) {
+    at = indexOfByte(view, at, end, QUOTE)
+    if (at === NOT_FOUND || at + 1 === end || view.getUint8(at + 1) !== QUOTE) return at
+    at += 2
   }
-  return NOT_FOUND
 }
