@@ -204,7 +204,8 @@ export class Fields {
         while (at < end && view.getUint8(at) !== delimiter) at++
       } else {
         starts[count] = at
-        while (at < end && view.getUint8(at) !== delimiter) at++
+        const stop = indexOfByte(view, at, end, delimiter)
+        at = stop === NOT_FOUND ? end : stop
         ends[count++] = at
       }
       if (at >= end) break
