@@ -302,9 +302,10 @@ function placeOf(first: number, last: number, length: number): number {
   return ((first & FIVE_BITS) << 5) ^ ((last & FIVE_BITS) << 3) ^ (length & FIVE_BITS)
 }
 
-/** Words with one id, for a table. */
-export function wordsOf(id: number, words: string): Record<string, number> {
-  return Object.fromEntries(words.split(' ').map((word) => [word, id]))
+/** Words with one id, for a table: a list, or a text with blanks between them. */
+export function wordsOf(id: number, words: string | readonly string[]): Record<string, number> {
+  const list = typeof words === 'string' ? words.split(' ') : words
+  return Object.fromEntries(list.map((word) => [word, id]))
 }
 
 /**

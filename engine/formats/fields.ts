@@ -8,13 +8,6 @@ import { takeUser, UserForm } from './user-name.ts'
 /** More columns than any format has. Later columns are not read. */
 export const COLUMNS_MAX = 256
 
-/** The fields with the client's user, and the bytes that it sent and received. */
-export interface ClientFields {
-  readonly user: readonly number[]
-  readonly sent: readonly number[]
-  readonly received: readonly number[]
-}
-
 /**
  * The places of a message's fields, by number: columns, or the values of a table of keys. An absent
  * field is empty, and so is a field with a negative number. One instance per format, filled again
@@ -155,7 +148,9 @@ export class Fields {
 
   takeUserAndBytes(
     line: LogLine,
-    { user, sent, received }: ClientFields,
+    user: readonly number[],
+    sent: readonly number[],
+    received: readonly number[],
     form: UserForm = UserForm.text,
     truncatedEnd = NO_KEY,
   ): void {

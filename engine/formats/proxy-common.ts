@@ -116,13 +116,19 @@ function read(line: LogLine, start: number, end: number): Verdict {
   }
   if (requestEnd < 0) return line.reject('request: expected a request in quotes')
   line.action = actionAtEnd(view, requestEnd, end)
-  if (isRejectedScan(line, requestEnd + 1, end)) return Verdict.noDomain
+  const status = skipBlanks(view, requestEnd + 1, end)
+  const statusEnd = tokenEnd(view, status, end)
+  if (isRejectedScan(line, status, statusEnd)) return Verdict.noDomain
   const verdict = takeRequest(line, at + 1, requestEnd)
   if (verdict !== Verdict.event) return verdict
   if (head < 0) return line.ambiguous('contradictory')
   if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
   else if (head > 0) takeUserBefore(line, head, bracket)
-  takeReplyBytes(line, requestEnd + 1, end)
+  // The bytes of the reply.
+  if (statusEnd - status === STATUS_DIGITS && digitsEnd(view, status, statusEnd) === statusEnd) {
+    const bytes = skipBlanks(view, statusEnd, end)
+    line.takeReceived(bytes, tokenEnd(view, bytes, end))
+  }
   return verdict
 }
 
@@ -130,9 +136,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
  * Scanners on the Internet ask web servers to be their proxy. Such a server has no file of that
  * name, and rejects CONNECT.
  */
-function isRejectedScan({ view, clientStart, clientEnd }: LogLine, start: number, end: number): boolean {
-  const status = skipBlanks(view, start, end)
-  const statusEnd = tokenEnd(view, status, end)
+function isRejectedScan({ view, clientStart, clientEnd }: LogLine, status: number, statusEnd: number): boolean {
   for (let index = 0; index < SERVER_REJECTS.length; index++)
     if (isText(view, status, statusEnd, SERVER_REJECTS[index] ?? ''))
       return clientStart < clientEnd && !isPrivateAddress(view, clientStart, clientEnd)
@@ -250,15 +254,6 @@ function takeUserBefore(line: LogLine, clientEnd: number, bracket: number): void
   takeUser(line, isQuoted ? at + 1 : at, isQuoted ? end - 1 : end, UserForm.percent)
 }
 
-/** The bytes of the reply, after the status. */
-function takeReplyBytes(line: LogLine, start: number, end: number): void {
-  const { view } = line
-  const status = skipBlanks(view, start, end)
-  const statusEnd = tokenEnd(view, status, end)
-  if (statusEnd - status !== STATUS_DIGITS || digitsEnd(view, status, statusEnd) !== statusEnd) return
-  const bytes = skipBlanks(view, statusEnd, end)
-  line.takeReceived(bytes, tokenEnd(view, bytes, end))
-}
 const STATUS_DIGITS = 3
 
 function takeRequest(line: LogLine, start: number, end: number): Verdict {

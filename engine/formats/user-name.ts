@@ -14,6 +14,7 @@ import {
   skipBlanks,
   textAtIgnoreCase,
   trimEnd,
+  wordsOf,
 } from './bytes.ts'
 import { AddressKind, addressKind, endBeforePort } from './ip-address.ts'
 import { writeJsonText } from './json.ts'
@@ -29,17 +30,17 @@ import type { LogLine } from './log-line.ts'
 export const UserForm = { text: 0, percent: 1, json: 2 } as const
 export type UserForm = (typeof UserForm)[keyof typeof UserForm]
 
-/** Words that devices write if no user is known. */
-const ABSENT = new KeyTable(
-  Object.fromEntries(
-    [
-      ...['-', '--', '*', 'n/a', 'na', 'none', 'null', '(null)', 'nil', 'undefined', 'empty', '(empty)'],
-      ...['unknown', 'notavailable', 'notchecked', 'anonymous', 'unauthenticated', 'unauthenticated user'],
-    ].map((word) => [word, 0]),
-  ),
-)
-/** Beginnings of other such texts. */
+/** Words that devices write if no user is known, and beginnings of other such texts. */
+const ABSENT_WORDS = [
+  ...['-', '--', '*', 'n/a', 'na', 'none', 'null', '(null)', 'nil', 'undefined', 'empty', '(empty)'],
+  ...['unknown', 'notavailable', 'notchecked', 'anonymous', 'unauthenticated', 'unauthenticated user'],
+]
 const ABSENT_BEGINNINGS = ['unknown (', 'unknown user', 'no authentication', 'x-fwd-for'] as const
+const ABSENT = new KeyTable(wordsOf(0, ABSENT_WORDS))
+/** 1 for each byte with which one of these begins: most names begin with another. */
+const ABSENT_FIRST = new Uint8Array(256)
+for (const word of [...ABSENT_WORDS, ...ABSENT_BEGINNINGS])
+  for (const first of [word, word.toUpperCase()]) ABSENT_FIRST[first.charCodeAt(0)] = 1
 
 /**
  * Takes the user from a field. Returns false and keeps the previous user if the field names none:
@@ -63,13 +64,18 @@ export function dropUserIf(line: LogLine, start: number, end: number): void {
 }
 
 function namesUser(view: DataView, start: number, end: number): boolean {
-  if (start >= end || ABSENT.find(view, start, end) !== NO_KEY) return false
-  for (let index = 0; index < ABSENT_BEGINNINGS.length; index++) {
-    if (textAtIgnoreCase(view, start, end, ABSENT_BEGINNINGS[index] ?? '')) return false
-  }
+  if (start >= end) return false
   const first = view.getUint8(start)
+  if (ABSENT_FIRST[first] === 1 && isAbsent(view, start, end)) return false
   if (first !== COLON && hexDigit(first) < 0) return true
   return addressKind(view, start, endBeforePort(view, start, end)) === AddressKind.none
+}
+
+function isAbsent(view: DataView, start: number, end: number): boolean {
+  return (
+    ABSENT.find(view, start, end) !== NO_KEY ||
+    ABSENT_BEGINNINGS.some((beginning) => textAtIgnoreCase(view, start, end, beginning))
+  )
 }
 
 /** How a field was taken as a user's name. */
