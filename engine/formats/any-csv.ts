@@ -31,7 +31,7 @@ import { TimeFound } from './log-time.ts'
 /*
  * A table of any vendor (RFC 4180 and its variants), delimited by a comma, semicolon, TAB or bar. A
  * header line names the columns; else their content does, over the first lines of a source
- * (csv-learning.ts); else the line alone, if it has exactly one time, one address and one host.
+ * (CsvLearning); else the line alone, if it has exactly one time, one address and one host.
  * Tried last, because nothing identifies the format.
  */
 export const anyCsv: LogFormat = { id: 'any-csv', read, continues }

@@ -50,6 +50,12 @@ export function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : NOT_FOUND
 }
 
+/** Whether [start, end) is hex digits, or empty. */
+export function isHex(view: DataView, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (hexDigit(view.getUint8(at)) < 0) return false
+  return true
+}
+
 /** Whether the ASCII `text` is at `at` and ends at or before `end`. */
 export function textAt(view: DataView, at: number, end: number, text: string): boolean {
   if (at < 0 || at + text.length > end) return false
@@ -296,9 +302,10 @@ function placeOf(first: number, last: number, length: number): number {
   return ((first & FIVE_BITS) << 5) ^ ((last & FIVE_BITS) << 3) ^ (length & FIVE_BITS)
 }
 
-/** Words with one id, for a table. */
-export function wordsOf(id: number, words: string): Record<string, number> {
-  return Object.fromEntries(words.split(' ').map((word) => [word, id]))
+/** Words with one id, for a table: a list, or a text with blanks between them. */
+export function wordsOf(id: number, words: string | readonly string[]): Record<string, number> {
+  const list = typeof words === 'string' ? words.split(' ') : words
+  return Object.fromEntries(list.map((word) => [word, id]))
 }
 
 /**

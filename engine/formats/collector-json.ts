@@ -40,9 +40,19 @@ import { TimeFound } from './log-time.ts'
 export const collectorJson: LogFormat = { id: 'collector-json', isJson: true, read }
 
 const Member = {
-  ...({ id: 0, name: 1, client: 2, method: 3, first_seen: 4, last_seen: 5, count: 6, blocked: 7 } as const),
-  ...({ coverage: 8, user: 9, bytes_sent: 10, bytes_received: 11 } as const),
-}
+  id: 0,
+  name: 1,
+  client: 2,
+  method: 3,
+  first_seen: 4,
+  last_seen: 5,
+  count: 6,
+  blocked: 7,
+  coverage: 8,
+  user: 9,
+  bytes_sent: 10,
+  bytes_received: 11,
+} as const
 const KEYS = new KeyTable(Member)
 const NONE = 0
 const NAME_EXPECTED = 'name: expected a host name of 1 to 253 characters'
@@ -191,9 +201,12 @@ function takeClient(line: LogLine): boolean {
 function takeMethod(line: LogLine): boolean {
   const start = starts[Member.method] ?? 0
   const end = ends[Member.method] ?? 0
-  line.method = METHODS.findIndex((word) => isText(line.view, start, end, word))
-  const isRead = kinds[Member.method] === JsonKind.string && line.method >= 0
-  return isRead || wrong(line, `method: expected one of ${METHODS.join(', ')}`)
+  for (let index = 0; index < METHODS.length && kinds[Member.method] === JsonKind.string; index++) {
+    if (!isText(line.view, start, end, METHODS[index] ?? '')) continue
+    line.method = index
+    return true
+  }
+  return wrong(line, `method: expected one of ${METHODS.join(', ')}`)
 }
 
 function takeTimes(line: LogLine): boolean {

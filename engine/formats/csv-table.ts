@@ -33,7 +33,7 @@ import {
   URL_OR_FILE_FIELD,
   WEBSITE_FIELD,
 } from './field-names.ts'
-import type { ClientFields, Fields } from './fields.ts'
+import type { Fields } from './fields.ts'
 import { hasRecordWord } from './generic-request.ts'
 import { hasScheme, isPlausibleHost } from './host.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
@@ -219,7 +219,7 @@ const HostColumn = { requested: 0, file: 1, own: 2, ownOrFile: 3, uncertain: 4 }
 type HostColumn = (typeof HostColumn)[keyof typeof HostColumn]
 
 /** The columns of a table by role, of each the better evidence first. NO_KEY for an absent one. */
-interface Roles extends ClientFields {
+interface Roles {
   readonly times: readonly number[]
   /** The column of the date, if the time of day has another column. */
   readonly date: number
@@ -228,6 +228,9 @@ interface Roles extends ClientFields {
   /** One of HostColumn for each host column. */
   readonly hostColumns: readonly HostColumn[]
   readonly actions: readonly number[]
+  readonly user: readonly number[]
+  readonly sent: readonly number[]
+  readonly received: readonly number[]
   /** Columns that say which kind of record a row is. */
   readonly kinds: readonly number[]
 }
@@ -277,7 +280,8 @@ export class CsvTable {
     const verdict = this.#takeHost(line, cells)
     // A cell whose quotes are never closed may be incomplete.
     const truncatedEnd = cells.unclosed ? cells.end(cells.count - 1) : NO_KEY
-    if (verdict === Verdict.event) cells.takeUserAndBytes(line, roles, UserForm.text, truncatedEnd)
+    if (verdict === Verdict.event)
+      cells.takeUserAndBytes(line, roles.user, roles.sent, roles.received, UserForm.text, truncatedEnd)
     return verdict
   }
 

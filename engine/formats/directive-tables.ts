@@ -118,7 +118,7 @@ function readW3c(line: LogLine, start: number, end: number): Verdict {
   if (columns.isOwnServer) return Verdict.noDomain
   const verdict = takeRowHost(line, columns)
   if (verdict !== Verdict.event) return verdict
-  fields.takeUserAndBytes(line, columns)
+  fields.takeUserAndBytes(line, columns.user, columns.sent, columns.received)
   return verdict
 }
 

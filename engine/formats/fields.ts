@@ -8,13 +8,6 @@ import { takeUser, UserForm } from './user-name.ts'
 /** More columns than any format has. Later columns are not read. */
 export const COLUMNS_MAX = 256
 
-/** The fields with the client's user, and the bytes that it sent and received. */
-export interface ClientFields {
-  readonly user: readonly number[]
-  readonly sent: readonly number[]
-  readonly received: readonly number[]
-}
-
 /**
  * The places of a message's fields, by number: columns, or the values of a table of keys. An absent
  * field is empty, and so is a field with a negative number. One instance per format, filled again
@@ -155,7 +148,9 @@ export class Fields {
 
   takeUserAndBytes(
     line: LogLine,
-    { user, sent, received }: ClientFields,
+    user: readonly number[],
+    sent: readonly number[],
+    received: readonly number[],
     form: UserForm = UserForm.text,
     truncatedEnd = NO_KEY,
   ): void {
@@ -204,7 +199,8 @@ export class Fields {
         while (at < end && view.getUint8(at) !== delimiter) at++
       } else {
         starts[count] = at
-        while (at < end && view.getUint8(at) !== delimiter) at++
+        const stop = indexOfByte(view, at, end, delimiter)
+        at = stop === NOT_FOUND ? end : stop
         ends[count++] = at
       }
       if (at >= end) break
@@ -239,12 +235,9 @@ export class Fields {
  * The offset of the quote that closes a field whose text begins at `at`. A doubled quote is text.
  */
 export function closingQuote(view: DataView, at: number, end: number): number {
-  while (at < end) {
-    if (view.getUint8(at) === QUOTE) {
-      if (at + 1 === end || view.getUint8(at + 1) !== QUOTE) return at
-      at++
-    }
-    at++
+  for (;;) {
+    at = indexOfByte(view, at, end, QUOTE)
+    if (at === NOT_FOUND || at + 1 === end || view.getUint8(at + 1) !== QUOTE) return at
+    at += 2
   }
-  return NOT_FOUND
 }

@@ -1,16 +1,5 @@
 import { Action } from './action.ts'
-import {
-  indexOfText,
-  isDigit,
-  isLetter,
-  isTextIgnoreCase,
-  isUpper,
-  NOT_FOUND,
-  OPEN_BRACE,
-  QUOTE,
-  SLASH,
-  textAtIgnoreCase,
-} from './bytes.ts'
+import { indexOfText, isLetter, isTextIgnoreCase, NOT_FOUND, OPEN_BRACE, QUOTE, textAtIgnoreCase } from './bytes.ts'
 import { isCollectorMessage } from './collector-json.ts'
 import {
   FIELD_RANKS,
@@ -291,28 +280,8 @@ function mayHideClient(view: DataView): boolean {
  * host is there. Returns the end.
  */
 function decodeHead(line: LogLine, start: number, end: number): number {
-  let out = line.scratchStart
-  let bits = 0
-  let count = 0
-  const limit = Math.min(line.bytes.length, out + NAME_SPACE)
-  for (let at = start; at < end && out < limit; at++) {
-    const value = base64Digit(line.view.getUint8(at))
-    if (value < 0) break
-    bits = ((bits << 6) | value) & 0xffffff
-    count += 6
-    if (count >= 8) {
-      count -= 8
-      line.bytes[out++] = (bits >> count) & 0xff
-    }
-  }
-  return out
+  const head = line.text(start, Math.min(end, start + ENCODED_BYTES_MAX))
+  return line.scratchStart + Buffer.from(head, 'base64').copy(line.bytes, line.scratchStart)
 }
-const NAME_SPACE = 250
-
-function base64Digit(byte: number): number {
-  if (isUpper(byte)) return byte - 0x41
-  if (isLetter(byte)) return byte - 0x61 + 26
-  if (isDigit(byte)) return byte - 0x30 + 52
-  if (byte === 0x2b || byte === 0x2d) return 62
-  return byte === SLASH || byte === 0x5f ? 63 : -1
-}
+/** Of 252 bytes, which the scratch area has space for. */
+const ENCODED_BYTES_MAX = 336

@@ -418,7 +418,8 @@ export class ProductPaths {
   /** The user and the byte counts of the record that was read last. */
   takeUserAndBytes(line: LogLine): void {
     const paths = this.#products[this.#product]
-    if (paths !== undefined) this.#fields.takeUserAndBytes(line, paths, UserForm.json)
+    if (paths === undefined) return
+    this.#fields.takeUserAndBytes(line, paths.user, paths.sent, paths.received, UserForm.json)
   }
 
   /** Mail, a request of an external client to one of the organization's own servers. */

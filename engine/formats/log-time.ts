@@ -32,7 +32,7 @@ const EPOCH_DIGITS_MIN = 10
 /**
  * Parses the times of all formats: epochs (10, 13, 16, 19 digits, or seconds with a fraction), year
  * first with `-`, `/`, `:` or `.`, day first with the month's name, RFC 3164 without a year,
- * asctime, and numeric dates whose order of day and month depends on the source (day-order.ts).
+ * asctime, and numeric dates whose order of day and month depends on the source (SourceDayOrder).
  */
 export class LogTime {
   /**
@@ -287,8 +287,10 @@ export class LogTime {
     let at = this.end
     if (at < end && view.getUint8(at) === SPACE) at++
     if (at >= end) return
-    const isUtc = textAtIgnoreCase(view, at, end, 'utc') || textAtIgnoreCase(view, at, end, 'gmt')
-    const isZulu = (view.getUint8(at) | 0x20) === LETTER_Z
+    const first = view.getUint8(at)
+    const isZulu = (first | 0x20) === LETTER_Z
+    const isName = isLetter(first) && !isZulu
+    const isUtc = isName && (textAtIgnoreCase(view, at, end, 'utc') || textAtIgnoreCase(view, at, end, 'gmt'))
     let stop = isUtc ? at + 3 : at
     let minutes = 0
     const sign = stop + 1 < end && isDigit(view.getUint8(stop + 1)) ? view.getUint8(stop) : 0
@@ -445,6 +447,7 @@ function timeAfter(view: DataView, at: number, end: number, mayBeJoined: boolean
     const isMark = (byte & 0xdf) === LETTER_T || byte === COLON || byte === HYPHEN
     return isMark && mayBeJoined ? at + 1 : NOT_FOUND
   }
+  if (next < end && isDigit(view.getUint8(next))) return next
   // Kibana writes `@` before the time, Bulgarian `г.` after the year.
   if (next < end && view.getUint8(next) === AT) next = skipBlanks(view, next + 1, end)
   return isWordAt(view, next, end, BULGARIAN_YEAR) ? skipBlanks(view, next + BULGARIAN_YEAR.length, end) : next

@@ -491,7 +491,7 @@ export class PairFields<Role extends string = never> extends Fields {
       const id = forwarded[index] ?? NO_KEY
       if (line.takeForwarded(this.start(id), this.end(id))) break
     }
-    this.takeUserAndBytes(line, { user, sent, received }, UserForm.text, this.#truncatedEnd)
+    this.takeUserAndBytes(line, user, sent, received, UserForm.text, this.#truncatedEnd)
     return verdict
   }
 }

@@ -1,6 +1,5 @@
 import { actionOf } from './action.ts'
 import {
-  BACKSLASH,
   CLOSE_BRACKET,
   COLON,
   COMMA,
@@ -28,6 +27,7 @@ import {
 import { AddressKind, addressKind, endBeforePort, isPrivateAddress } from './ip-address.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { quoteEnd } from './pair-fields.ts'
 import { takeUser, UserForm } from './user-name.ts'
 
 const CONNECT = 'CONNECT'
@@ -92,36 +92,43 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const head = takeHead(line, start, bracket)
   if (bracket > start && line.clientEnd === line.clientStart && !hasIdent(view, start, bracket)) return Verdict.unknown
   let at = skipBlanks(view, close + 1, end)
-  let quoteEnd = NOT_FOUND
+  let requestEnd = NOT_FOUND
   let quotedUser = 0
   let quotedUserEnd = 0
   for (let column = 0; column < COLUMNS_BEFORE_REQUEST_MAX && at < end; column++) {
     if (view.getUint8(at) === QUOTE) {
-      quoteEnd = closingQuote(view, at + 1, end)
+      const close = quoteEnd(view, at + 1, end)
+      requestEnd = close === NOT_FOUND ? end : close
       // A quoted user precedes the request only in logs that begin with the time.
-      if (bracket > start || methodEnd(view, at + 1, quoteEnd) > 0) break
+      if (bracket > start || methodEnd(view, at + 1, requestEnd) > 0) break
       if (quotedUserEnd === 0) {
         quotedUser = at + 1
-        quotedUserEnd = quoteEnd
+        quotedUserEnd = requestEnd
       }
-      at = quoteEnd + 1
+      at = requestEnd + 1
     } else {
       const stop = tokenEnd(view, at, end)
       if (line.clientEnd === line.clientStart) line.takeClient(at, stop)
       at = stop
     }
     at = skipBlanks(view, at, end)
-    quoteEnd = NOT_FOUND
+    requestEnd = NOT_FOUND
   }
-  if (quoteEnd < 0) return line.reject('request: expected a request in quotes')
-  line.action = actionAtEnd(view, quoteEnd, end)
-  if (isRejectedScan(line, quoteEnd + 1, end)) return Verdict.noDomain
-  const verdict = takeRequest(line, at + 1, quoteEnd)
+  if (requestEnd < 0) return line.reject('request: expected a request in quotes')
+  line.action = actionAtEnd(view, requestEnd, end)
+  const status = skipBlanks(view, requestEnd + 1, end)
+  const statusEnd = tokenEnd(view, status, end)
+  if (isRejectedScan(line, status, statusEnd)) return Verdict.noDomain
+  const verdict = takeRequest(line, at + 1, requestEnd)
   if (verdict !== Verdict.event) return verdict
   if (head < 0) return line.ambiguous('contradictory')
   if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
   else if (head > 0) takeUserBefore(line, head, bracket)
-  takeReplyBytes(line, quoteEnd + 1, end)
+  // The bytes of the reply.
+  if (statusEnd - status === STATUS_DIGITS && digitsEnd(view, status, statusEnd) === statusEnd) {
+    const bytes = skipBlanks(view, statusEnd, end)
+    line.takeReceived(bytes, tokenEnd(view, bytes, end))
+  }
   return verdict
 }
 
@@ -129,9 +136,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
  * Scanners on the Internet ask web servers to be their proxy. Such a server has no file of that
  * name, and rejects CONNECT.
  */
-function isRejectedScan({ view, clientStart, clientEnd }: LogLine, start: number, end: number): boolean {
-  const status = skipBlanks(view, start, end)
-  const statusEnd = tokenEnd(view, status, end)
+function isRejectedScan({ view, clientStart, clientEnd }: LogLine, status: number, statusEnd: number): boolean {
   for (let index = 0; index < SERVER_REJECTS.length; index++)
     if (isText(view, status, statusEnd, SERVER_REJECTS[index] ?? ''))
       return clientStart < clientEnd && !isPrivateAddress(view, clientStart, clientEnd)
@@ -249,15 +254,6 @@ function takeUserBefore(line: LogLine, clientEnd: number, bracket: number): void
   takeUser(line, isQuoted ? at + 1 : at, isQuoted ? end - 1 : end, UserForm.percent)
 }
 
-/** The bytes of the reply, after the status. */
-function takeReplyBytes(line: LogLine, start: number, end: number): void {
-  const { view } = line
-  const status = skipBlanks(view, start, end)
-  const statusEnd = tokenEnd(view, status, end)
-  if (statusEnd - status !== STATUS_DIGITS || digitsEnd(view, status, statusEnd) !== statusEnd) return
-  const bytes = skipBlanks(view, statusEnd, end)
-  line.takeReceived(bytes, tokenEnd(view, bytes, end))
-}
 const STATUS_DIGITS = 3
 
 function takeRequest(line: LogLine, start: number, end: number): Verdict {
@@ -275,16 +271,6 @@ function methodEnd(view: DataView, start: number, end: number): number {
   while (at < end && (isUpper(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++
   if (at - start < 2 || at - start > 20 || !isUpper(view.getUint8(start))) return NOT_FOUND
   return at < end && view.getUint8(at) === SPACE ? at : NOT_FOUND
-}
-
-/** The offset of the quote that closes the text from `at`, or `end`; `\"` is text. */
-function closingQuote(view: DataView, at: number, end: number): number {
-  while (at < end) {
-    const byte = view.getUint8(at)
-    if (byte === QUOTE) return at
-    at += byte === BACKSLASH ? 2 : 1
-  }
-  return end
 }
 
 /** The action of `TCP_DENIED:HIER_NONE`, the last word after all quoted text. */

@@ -205,8 +205,7 @@ function isDigitAt(view: DataView, at: number, end: number): boolean {
 }
 
 /*
- * Products that write each request in words of their own, by a table of patterns
- * (sentence-pattern.ts). All have a requested name and its client.
+ * Products that write each request in words of their own, by a table of patterns. All have a requested name and its client.
  */
 export const sentences: LogFormat = { id: 'sentences', read }
 
@@ -310,15 +309,8 @@ const fields = new SentenceFields()
 const JUNOS = new TextSearch(' [junos@')
 const WINDOWS_DNS = new TextSearch(': TCP=')
 const OTHERS = new TextPrefixes([
-  ...[
-    'dnstap: START',
-    'TCP=0; ',
-    'TCP=1; ',
-    '[INFO] plugin/',
-    '[WARNING] plugin/',
-    '[ERROR] plugin/',
-    '[FATAL] plugin/',
-  ],
+  ...['dnstap: START', 'TCP=0; ', 'TCP=1; '],
+  ...['[INFO] plugin/', '[WARNING] plugin/', '[ERROR] plugin/', '[FATAL] plugin/'],
 ])
 const CUE_BYTES = 64
 

@@ -4,6 +4,8 @@ import {
   COLON,
   EQUALS,
   hexDigit,
+  isHex,
+  isSameText,
   KeyTable,
   NO_KEY,
   PERCENT,
@@ -12,6 +14,7 @@ import {
   skipBlanks,
   textAtIgnoreCase,
   trimEnd,
+  wordsOf,
 } from './bytes.ts'
 import { AddressKind, addressKind, endBeforePort } from './ip-address.ts'
 import { writeJsonText } from './json.ts'
@@ -27,17 +30,17 @@ import type { LogLine } from './log-line.ts'
 export const UserForm = { text: 0, percent: 1, json: 2 } as const
 export type UserForm = (typeof UserForm)[keyof typeof UserForm]
 
-/** Words that devices write if no user is known. */
-const ABSENT = new KeyTable(
-  Object.fromEntries(
-    [
-      ...['-', '--', '*', 'n/a', 'na', 'none', 'null', '(null)', 'nil', 'undefined', 'empty', '(empty)'],
-      ...['unknown', 'notavailable', 'notchecked', 'anonymous', 'unauthenticated', 'unauthenticated user'],
-    ].map((word) => [word, 0]),
-  ),
-)
-/** Beginnings of other such texts. */
+/** Words that devices write if no user is known, and beginnings of other such texts. */
+const ABSENT_WORDS = [
+  ...['-', '--', '*', 'n/a', 'na', 'none', 'null', '(null)', 'nil', 'undefined', 'empty', '(empty)'],
+  ...['unknown', 'notavailable', 'notchecked', 'anonymous', 'unauthenticated', 'unauthenticated user'],
+]
 const ABSENT_BEGINNINGS = ['unknown (', 'unknown user', 'no authentication', 'x-fwd-for'] as const
+const ABSENT = new KeyTable(wordsOf(0, ABSENT_WORDS))
+/** 1 for each byte with which one of these begins: most names begin with another. */
+const ABSENT_FIRST = new Uint8Array(256)
+for (const word of [...ABSENT_WORDS, ...ABSENT_BEGINNINGS])
+  for (const first of [word, word.toUpperCase()]) ABSENT_FIRST[first.charCodeAt(0)] = 1
 
 /**
  * Takes the user from a field. Returns false and keeps the previous user if the field names none:
@@ -57,19 +60,22 @@ export function takeUser(line: LogLine, start: number, end: number, form: UserFo
 /** Removes the user if it is the text in [start, end), another field of the message. */
 export function dropUserIf(line: LogLine, start: number, end: number): void {
   const { view, userStart, userEnd } = line
-  if (end - start !== userEnd - userStart) return
-  for (let at = 0; at < end - start; at++) if (view.getUint8(start + at) !== view.getUint8(userStart + at)) return
-  line.userEnd = userStart
+  if (isSameText(view, start, end, userStart, userEnd)) line.userEnd = userStart
 }
 
 function namesUser(view: DataView, start: number, end: number): boolean {
-  if (start >= end || ABSENT.find(view, start, end) !== NO_KEY) return false
-  for (let index = 0; index < ABSENT_BEGINNINGS.length; index++) {
-    if (textAtIgnoreCase(view, start, end, ABSENT_BEGINNINGS[index] ?? '')) return false
-  }
+  if (start >= end) return false
   const first = view.getUint8(start)
+  if (ABSENT_FIRST[first] === 1 && isAbsent(view, start, end)) return false
   if (first !== COLON && hexDigit(first) < 0) return true
   return addressKind(view, start, endBeforePort(view, start, end)) === AddressKind.none
+}
+
+function isAbsent(view: DataView, start: number, end: number): boolean {
+  return (
+    ABSENT.find(view, start, end) !== NO_KEY ||
+    ABSENT_BEGINNINGS.some((beginning) => textAtIgnoreCase(view, start, end, beginning))
+  )
 }
 
 /** How a field was taken as a user's name. */
@@ -155,17 +161,11 @@ function escapeLength(line: LogLine, at: number): number {
   const next = view.getUint8(at + 1)
   if (byte === QUOTE) return next === QUOTE ? 2 : 1
   if (byte === BACKSLASH) {
-    if (line.userForm === UserForm.json && next === LOWER_U && isHex(view, at + 2, at + 6, userEnd)) {
+    if (line.userForm === UserForm.json && next === LOWER_U && at + 6 <= userEnd && isHex(view, at + 2, at + 6)) {
       return UNICODE_ESCAPE_BYTES
     }
     return ESCAPED.includes(next) ? 2 : 1
   }
-  return line.userForm === UserForm.percent && isHex(view, at + 1, at + 3, userEnd) ? 3 : 1
+  return line.userForm === UserForm.percent && at + 3 <= userEnd && isHex(view, at + 1, at + 3) ? 3 : 1
 }
 const ESCAPED = [BACKSLASH, QUOTE, SLASH, EQUALS]
-
-function isHex(view: DataView, start: number, stop: number, end: number): boolean {
-  if (stop > end) return false
-  for (let at = start; at < stop; at++) if (hexDigit(view.getUint8(at)) < 0) return false
-  return true
-}

@@ -9,6 +9,7 @@ import {
   hexDigit,
   indexOfByte,
   isDigit,
+  isHex,
   isText,
   isUpper,
   KeyTable,
@@ -18,6 +19,7 @@ import {
   SLASH,
   SPACE,
   skipBlanks,
+  TextPrefixes,
   textAt,
   tokenEnd,
   wholeNumberAt,
@@ -257,15 +259,15 @@ function isDottedTimeBefore(view: DataView, start: number, thread: number): bool
   )
 }
 
+const BEGINNINGS = new TextPrefixes(['DNS Server log', 'Message logging key', 'Log file wrap at', 'Field #', '-------'])
+
 /** A line of the file header or of a packet's details. */
 function isBlock(view: DataView, start: number, end: number): boolean {
   const at = skipBlanks(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
   if (at >= end || end - at > BLOCK_LINE_BYTES_MAX) return false
-  if (textAt(view, at, end, 'DNS Server log') || textAt(view, at, end, 'Message logging key')) return true
-  if (textAt(view, at, end, 'Log file wrap at') || textAt(view, at, end, 'Field #')) return true
+  if (BEGINNINGS.beginAt(view, at, end)) return true
   const stop = tokenEnd(view, at, end)
   if (textAt(view, at, end, 'UDP ') || textAt(view, at, end, 'TCP ')) return isInfoAt(view, stop, end)
-  if (isDashes(view, at, stop)) return stop < end || stop - at >= 7
   // `R = Response`, `blank = Query`
   if (stop - at === 1 || isText(view, at, stop, 'blank')) {
     if (textAt(view, stop, end, ' = ') && stop + 3 < end && isUpper(view.getUint8(stop + 3))) return true
@@ -279,20 +281,10 @@ function isBlock(view: DataView, start: number, end: number): boolean {
   return DETAILS.find(view, at, stop) >= 0 && isDetail(view, at, stop, end)
 }
 
-function isHex(view: DataView, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (hexDigit(view.getUint8(at)) < 0) return false
-  return true
-}
-
 /** `UDP question info at 000000A1B2C3D4E0` */
 function isInfoAt(view: DataView, at: number, end: number): boolean {
   const word = skipBlanks(view, at, end)
   return textAt(view, tokenEnd(view, word, end), end, ' info at ')
-}
-
-function isDashes(view: DataView, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (view.getUint8(at) !== 0x2d) return false
-  return end - start >= 7
 }
 
 /**
