@@ -4,6 +4,7 @@ import { mayDo } from '../../engine/admin/changes.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import type { CommandName, CommandParameters, CommandResult } from '../commands.ts'
 import { Layout } from '../design/layout.tsx'
+import { RangeNotice } from '../design/range.tsx'
 import type { FormFields } from '../form.ts'
 import type { Identity } from '../sign-in/session-reader.ts'
 import type { Site } from '../site.ts'
@@ -102,6 +103,7 @@ export class Visit extends Guest {
   /** Returns the page with the navigation. `here` is the path of its entry in the navigation. */
   page(title: string, here: string, content: VNode, options: PageOptions = {}): PageAnswer {
     const { user, member, organization, organizations } = this.identity
+    const { query } = this.request
     const document = Layout({
       title,
       here,
@@ -114,7 +116,7 @@ export class Visit extends Guest {
       organizations,
       may: (action) => this.may(action),
       reloadSeconds: options.reloadSeconds,
-      children: content,
+      children: [RangeNotice({ query, windowDays: organization.evidenceWindowDays, nowMs: this.nowMs }), content],
     })
     return pageAnswer(document, options)
   }
