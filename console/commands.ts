@@ -19,6 +19,7 @@ import type { AnyFrameworkId } from '../engine/store/framework.ts'
 import type { Role } from '../engine/store/members.ts'
 import type { Organization, Retention } from '../engine/store/organizations.ts'
 import type { RecommendationStatus } from '../engine/store/recommendations.ts'
+import type { SavedView } from '../engine/store/saved-views.ts'
 import type { BlockListSelection, Scope } from '../engine/store/secrets.ts'
 import type { Catalog } from '../registry/catalog.ts'
 
@@ -149,6 +150,10 @@ export const COMMANDS = {
   'manager.notify': ({ administration, organization }, given: ManagerMails) => {
     administration.managers.notifyManagers(organization, given)
   },
+  'view.save': ({ administration, organization }, given: SavedView) =>
+    administration.savedViews.save(organization, given),
+  'view.remove': ({ administration, organization }, given: { name: string }) =>
+    administration.savedViews.remove(organization, given.name),
   'block-list-link.create': (
     { administration, organization },
     { label, ...selection }: { label: string } & BlockListSelection,

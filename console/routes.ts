@@ -22,6 +22,7 @@ import { CANDIDATE_ROUTES } from './platforms/candidates.tsx'
 import { COMPARISON_ROUTES } from './platforms/comparison.tsx'
 import { OWN_PLATFORM_ROUTES } from './platforms/own-platforms.tsx'
 import { DISCOVERY_ROUTES, PLATFORM_ROUTES } from './platforms/routes.ts'
+import { SAVED_VIEW_ROUTES } from './saved-views.ts'
 import { SEARCH_ROUTE } from './search.tsx'
 import { API_KEY_ROUTES } from './secrets/api-keys.tsx'
 import { TOKEN_ROUTES } from './secrets/tokens.tsx'
@@ -49,6 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...OIDC_ROUTES,
   ...ACCOUNT_ROUTES,
   SEARCH_ROUTE,
+  ...SAVED_VIEW_ROUTES,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
   ...PLATFORM_ROUTES,

@@ -243,6 +243,11 @@ export const PERSON_ROWS_MAX = 20_000
 /** Groups of clients of one organization, and their members together. A file with more is refused. */
 export const CLIENT_GROUPS_MAX = 500
 export const CLIENT_GROUP_MEMBERS_MAX = 20_000
+/** Saved views of one organization. More are refused. */
+export const SAVED_VIEWS_MAX = 50
+/** Bytes of the name and of the filters of a saved view. Longer ones are refused. */
+export const SAVED_VIEW_NAME_BYTES_MAX = 100
+export const SAVED_VIEW_QUERY_BYTES_MAX = 1000
 /** Bytes of a text to managers. Longer ones are refused. */
 export const MANAGER_TEXT_BYTES_MAX = 4096
 /** Bytes of a file with groups of clients. Larger files are refused. */

@@ -96,12 +96,14 @@ interface CsvLinkProps {
   readonly path: string
   /** The query of the page: the file has the same rows. */
   readonly query?: URLSearchParams
+  /** The parameters of the query that choose a page of the list. */
+  readonly paging?: readonly string[]
 }
 
 /** Downloads the table of the page as a CSV file. */
-export function CsvLink({ path, query }: CsvLinkProps) {
+export function CsvLink({ path, query, paging = ['page', 'before'] }: CsvLinkProps) {
   const kept = new URLSearchParams(query)
-  for (const name of ['done', 'page', 'before']) kept.delete(name)
+  for (const name of ['done', ...paging]) kept.delete(name)
   return (
     <a
       class="button"

@@ -3,7 +3,7 @@ import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
 import { type DayRange, lastDaysOf } from '../../engine/scan/periods.ts'
 import { FieldFrame } from './form.tsx'
 import { FilterSelect } from './list.tsx'
-import { lastDays } from './parts.tsx'
+import { lastDays, Notice } from './parts.tsx'
 
 /** Ranges that pages offer: today (UTC), and the last 7 or 30 days with today. */
 const OFFERED_DAYS = [1, 7, 30] as const
@@ -20,7 +20,7 @@ export interface ChosenRange extends DayRange {
 
 /**
  * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough; `instead=7`
- * replaces the dates of a form. undefined: the evidence window.
+ * or `instead=usual` replaces the dates of a form. undefined: the evidence window.
  */
 export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: number): ChosenRange | undefined {
   const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
@@ -37,6 +37,33 @@ export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: numbe
   if (firstDay > lastDay) return undefined
   const [first, last] = [dayText(firstDay), dayText(lastDay)]
   return { firstDay, lastDay, days: undefined, query: { from: first, to: last }, text: `from ${first} to ${last}` }
+}
+
+/** Why a page shows other days than its query asks for. undefined: it does not. */
+function rangeProblem(query: URLSearchParams, windowDays: number, nowMs: number): string | undefined {
+  const [from = '', to = ''] = [query.get('from') ?? '', query.get('to') ?? '']
+  if (query.get('instead') || from + to === '') return undefined
+  const wrong = [from, to].find((text) => text !== '' && dayNumberOf(text) === undefined)
+  if (wrong !== undefined) return `${JSON.stringify(wrong)} is not a date such as 2026-11-20`
+  if (from !== '' && to !== '' && from > to) return `${from} is after ${to}`
+  if (rangeOf(query, windowDays, nowMs) !== undefined) return undefined
+  return `The days are not from ${dayText(lastDaysOf(windowDays, nowMs).firstDay)} to ${dayText(dayOf(nowMs))}`
+}
+
+interface RangeNoticeProps {
+  readonly query: URLSearchParams
+  readonly windowDays: number
+  readonly nowMs: number
+}
+
+/** Says why a page shows other days than its query asks for. */
+export function RangeNotice({ query, windowDays, nowMs }: RangeNoticeProps) {
+  const problem = rangeProblem(query, windowDays, nowMs)
+  return problem === undefined ? null : (
+    <Notice tone="warn" title="The page shows its usual days">
+      <p class="break">{problem}.</p>
+    </Notice>
+  )
 }
 
 export function lastDaysRange(days: number, nowMs: number): ChosenRange {
@@ -70,17 +97,25 @@ interface RangeFieldsProps {
   readonly nowMs: number
 }
 
-/** The filter of pages by time: the last days, or dates. */
-export function RangeFields({ range, windowDays, nowMs }: RangeFieldsProps) {
+/** The filter of pages by time: the last days, or dates. `usual`: the time that is not the window. */
+export function RangeFields({
+  range,
+  windowDays,
+  nowMs,
+  label = 'Seen',
+  usual,
+}: RangeFieldsProps & { readonly label?: string; readonly usual?: string }) {
   const hasDates = range !== undefined && range.days === undefined
-  const options = rangesOf(windowDays - 1).map((each) => [String(each), rangeText(each)] as const)
-  // A form sends its dates, too: then the window needs a value of its own.
-  const all = [hasDates ? String(windowDays) : '', rangeText(windowDays)] as const
+  const options = rangesOf(usual === undefined ? windowDays - 1 : windowDays).map(
+    (each) => [String(each), rangeText(each)] as const,
+  )
+  // A form sends its dates, too: then the usual time needs a value of its own.
+  const all = [hasDates ? 'usual' : '', usual ?? rangeText(windowDays)] as const
   return (
     <>
       <FilterSelect
         name={hasDates ? 'instead' : 'days'}
-        label="Seen"
+        label={label}
         value={range?.query['days'] ?? ''}
         options={[...(hasDates ? ([['', 'from – to']] as const) : []), all, ...options.toReversed()]}
       />

@@ -4,6 +4,8 @@ import { mayDo } from '../../engine/admin/changes.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import type { CommandName, CommandParameters, CommandResult } from '../commands.ts'
 import { Layout } from '../design/layout.tsx'
+import { RangeNotice } from '../design/range.tsx'
+import { hasSavedViews, SavedViews } from '../design/saved-views.tsx'
 import type { FormFields } from '../form.ts'
 import type { Identity } from '../sign-in/session-reader.ts'
 import type { Site } from '../site.ts'
@@ -99,9 +101,17 @@ export class Visit extends Guest {
     return this.site.shownOnce.take(this.#owner, path, id, this.nowMs) as Value | undefined
   }
 
+  #savedViews(): VNode | null {
+    const { path, query, method } = this.request
+    if (method === 'POST' || !hasSavedViews(path)) return null
+    const views = this.site.store.savedViews.ofOrganization(this.organization.id)
+    return SavedViews({ path, query, views, maySave: this.may('view.save') })
+  }
+
   /** Returns the page with the navigation. `here` is the path of its entry in the navigation. */
   page(title: string, here: string, content: VNode, options: PageOptions = {}): PageAnswer {
     const { user, member, organization, organizations } = this.identity
+    const { query } = this.request
     const document = Layout({
       title,
       here,
@@ -114,7 +124,11 @@ export class Visit extends Guest {
       organizations,
       may: (action) => this.may(action),
       reloadSeconds: options.reloadSeconds,
-      children: content,
+      children: [
+        RangeNotice({ query, windowDays: organization.evidenceWindowDays, nowMs: this.nowMs }),
+        this.#savedViews(),
+        content,
+      ],
     })
     return pageAnswer(document, options)
   }

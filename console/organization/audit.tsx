@@ -99,6 +99,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'recommendation.owner': 'Recommendation assigned',
   'report.create': 'Report written',
   'report-schedule.add': 'Report scheduled',
+  'view.save': 'View saved',
+  'view.remove': 'View removed',
   'report-schedule.remove': 'Scheduled report removed',
   'alert.read': 'Alerts viewed',
   'alert-channel.add': 'Alert channel added',

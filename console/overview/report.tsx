@@ -9,17 +9,25 @@ import {
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { frameworkName } from '../../engine/store/framework.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
-import { CsvLink } from '../design/list.tsx'
+import { CsvLink, Filters } from '../design/list.tsx'
 import { Empty, PageHead } from '../design/parts.tsx'
+import { type ChosenRange, queryOf, RangeFields, rangeOf } from '../design/range.tsx'
 import type { Column } from '../design/table.tsx'
 import { htmlFileAnswer, redirect } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
+interface ReportProps {
+  readonly content: ReportContent
+  /** The period that it compares. undefined: since the last report. */
+  readonly range: ChosenRange | undefined
+  readonly windowDays: number
+}
+
 /** The report, as posture-admin report writes it. The print style sheet leaves out the buttons. */
-export function Report({ content }: { readonly content: ReportContent }) {
-  const { findings } = content
+export function Report({ content, range, windowDays }: ReportProps) {
+  const { findings, nowMs } = content
   if (findings === undefined) {
     return (
       <>
@@ -35,11 +43,20 @@ export function Report({ content }: { readonly content: ReportContent }) {
   }
   return (
     <div class="report">
+      <Filters action="/report">
+        <RangeFields
+          label="Changes"
+          usual="since the last report"
+          range={range}
+          windowDays={windowDays}
+          nowMs={nowMs}
+        />
+      </Filters>
       <div class="row">
         <button class="first" type="button" data-prints hidden>
           Print or save as PDF
         </button>
-        <a class="button" href="/report.html" download>
+        <a class="button" href={`/report.html${queryOf(range)}`} download>
           Download as HTML
         </a>
         <span>
@@ -93,7 +110,14 @@ export const recommendationColumns: readonly Column<Recommendation>[] = [
 ]
 
 export const REPORT_ROUTES: readonly Route[] = [
-  page('/report', 'discovery.read', (visit) => visit.page('Report', '/report', Report({ content: contentOf(visit) }))),
+  page('/report', 'discovery.read', (visit) => {
+    const windowDays = visit.organization.evidenceWindowDays
+    return visit.page(
+      'Report',
+      '/report',
+      Report({ content: contentOf(visit), range: rangeOfReport(visit), windowDays }),
+    )
+  }),
   page('/report.html', 'discovery.read', (visit) => {
     const content = contentOf(visit)
     if (content.findings === undefined) return redirect('/report')
@@ -120,6 +144,12 @@ export const REPORT_ROUTES: readonly Route[] = [
   }),
 ]
 
-function contentOf({ site, organization, nowMs }: Visit, options: ReportOptions = {}): ReportContent {
-  return reportContent(site, organization, nowMs, options)
+/** Here the range of the whole window is one of them, too. */
+function rangeOfReport({ organization, request, nowMs }: Visit): ChosenRange | undefined {
+  return rangeOf(request.query, organization.evidenceWindowDays + 1, nowMs)
+}
+
+function contentOf(visit: Visit, options: ReportOptions = {}): ReportContent {
+  const { site, organization, nowMs } = visit
+  return reportContent(site, organization, nowMs, { range: rangeOfReport(visit), ...options })
 }

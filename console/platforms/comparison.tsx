@@ -6,11 +6,12 @@ import {
   type ScanDifference,
   scanDiff,
 } from '../../engine/admin/scan-diff.ts'
-import { dayText } from '../../engine/kernel/process/clock.ts'
+import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
 import type { HistoryDay, HistoryPlatform } from '../../engine/store/history.ts'
 import { StateTag } from '../design/decision.tsx'
 import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { rangeOf, rangesOf } from '../design/range.tsx'
 import { type Column, csvOnly, Table, textColumn } from '../design/table.tsx'
 import { csvFile } from '../http/csv.ts'
 import { page, type Route } from '../http/router.ts'
@@ -31,8 +32,11 @@ export interface ComparisonView {
   readonly rows: readonly DifferenceRow[]
 }
 
-/** Compares the last scans of the query's days `before` and `after`. */
-export function comparisonView({ site, organization, request: { query } }: Visit): ComparisonView {
+/**
+ * Compares the last scans of the query's days `before` and `after`. `days=7` compares the last scan
+ * with the one 7 days ago; `from` and `to` take the last scan until each of these days.
+ */
+export function comparisonView({ site, organization, request: { query }, nowMs }: Visit): ComparisonView {
   const { store, registry } = site
   const days = store.history.days(organization.id)
   const choices = days.toReversed()
@@ -41,8 +45,13 @@ export function comparisonView({ site, organization, request: { query } }: Visit
     const day = dayNumberOf(query.get(name) ?? '')
     return day !== undefined && days.includes(day) ? day : undefined
   }
-  const after = chosen('after') ?? days.at(-1)
-  const before = chosen('before') ?? days.findLast((day) => day < (after ?? 0)) ?? after
+  // The first scan, if there is none before.
+  const until = (day: number | undefined): number | undefined =>
+    day === undefined ? undefined : (days.findLast((each) => each <= day) ?? days[0])
+  const range = rangeOf(query, organization.evidenceWindowDays + 1, nowMs)
+  const first = range?.days === undefined ? range?.firstDay : dayOf(nowMs) - range.days
+  const after = chosen('after') ?? until(range?.lastDay) ?? days.at(-1)
+  const before = chosen('before') ?? until(first) ?? days.findLast((day) => day < (after ?? 0)) ?? after
   const { rows, ...diff } = scanDiff(store, organization.id, before, after)
   const names = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
   return {
@@ -62,10 +71,11 @@ export interface ComparisonProps {
   readonly view: ComparisonView
   readonly rows: Paged<DifferenceRow>
   readonly query: URLSearchParams
+  readonly windowDays: number
 }
 
 /** What differs between the results of two days. */
-export function Comparison({ view: { choices, diff }, rows, query }: ComparisonProps) {
+export function Comparison({ view: { choices, diff }, rows, query, windowDays }: ComparisonProps) {
   if (diff === undefined) {
     return (
       <>
@@ -84,7 +94,12 @@ export function Comparison({ view: { choices, diff }, rows, query }: ComparisonP
   return (
     <>
       <PageHead title="Compare scans" about="The last scans of two days: new platforms, decisions and use">
-        <CsvLink path={COMPARISON_PATH} query={query} />
+        {rangesOf(windowDays).map((each) => (
+          <a key={each} class="button" href={`${COMPARISON_PATH}?days=${each}`}>
+            {each === 1 ? 'Last day' : `Last ${each} days`}
+          </a>
+        ))}
+        <CsvLink path={COMPARISON_PATH} query={query} paging={['page']} />
       </PageHead>
       <Filters action={COMPARISON_PATH} found={`${countText(rows.total)} differ`}>
         <FilterSelect name="before" label="Before" value={dayText(before)} options={options} />
@@ -198,7 +213,9 @@ export const COMPARISON_ROUTES: readonly Route[] = [
   page(COMPARISON_PATH, 'discovery.read', (visit) => {
     const { query } = visit.request
     const view = comparisonView(visit)
-    return visit.page('Compare scans', '/platforms', Comparison({ view, rows: paged(view.rows, query), query }))
+    const windowDays = visit.organization.evidenceWindowDays
+    const content = Comparison({ view, rows: paged(view.rows, query), query, windowDays })
+    return visit.page('Compare scans', '/platforms', content)
   }),
   csvFile({
     path: COMPARISON_PATH,

@@ -23,6 +23,7 @@ import { PersonChanges } from './persons.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RegistryUpdates } from './registry-updates.ts'
 import { ReportChanges } from './reports.ts'
+import { SavedViewChanges } from './saved-views.ts'
 import { SignInChanges } from './sign-in.ts'
 import { TokenChanges } from './tokens.ts'
 
@@ -53,6 +54,7 @@ export class Administration extends Changes {
   readonly clientGroups = new ClientGroupChanges(this.store, this.clock, this.actor)
   readonly managers = new ManagerChanges(this.store, this.clock, this.actor)
   readonly persons = new PersonChanges(this.store, this.clock, this.actor)
+  readonly savedViews = new SavedViewChanges(this.store, this.clock, this.actor)
   readonly scans = new ScanChanges(this.store, this.clock, this.actor)
   readonly assessments = new AssessmentChanges(this.store, this.clock, this.actor)
   readonly frameworks = new FrameworkChanges(this.store, this.clock, this.actor)

@@ -27,6 +27,8 @@ export interface Condition {
    * reported again. Absent: it is reported again only after it did not hold.
    */
   readonly period?: string
+  /** What the report remembers: the clients that it was raised about (ReportedCondition). */
+  readonly clients?: Uint8Array
   /** Only remembered if it was reported: it is too weak to be reported itself. */
   readonly isWeak?: boolean
   /** Counts as reported without an alert, because another rule reports it. */
@@ -48,10 +50,8 @@ export interface ConditionUse {
 export interface ConditionBundle {
   readonly id: string
   /** The alert about several of them. */
-  merged(conditions: readonly Condition[]): MergedConditions
+  merged(conditions: readonly Condition[]): Pick<Condition, 'subject' | 'title' | 'details'>
 }
-
-export type MergedConditions = Pick<Condition, 'subject' | 'title' | 'details' | 'people'>
 
 /** What conditions are computed from. */
 export interface ConditionInput {

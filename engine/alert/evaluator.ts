@@ -229,7 +229,10 @@ export class AlertEvaluator {
     let sequence = alerts.lastSequence(organizationId)
     for (const { rule, muted, raised, ended } of changes) {
       for (const hash of ended) alerts.removeReported(organizationId, rule, hash)
-      for (const { hash, period } of raised) alerts.putReported(organizationId, rule, hash, { period })
+      for (const { hash, period, condition } of raised) {
+        const { clients } = condition
+        alerts.putReported(organizationId, rule, hash, { period, ...(clients && { clients }) })
+      }
       const reported = muted ? [] : raised.filter(({ condition }) => condition.isCovered !== true)
       if (reported.length === 0) continue
       const made = bySeverity(

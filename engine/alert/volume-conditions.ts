@@ -1,9 +1,10 @@
 import { dayText } from '../kernel/process/clock.ts'
 import { namableGroupsOf } from '../scan/group-use.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
+import { clientHash, clientsOf, type ReportedCondition, reportedClients, subjectHash } from '../store/alerts.ts'
 import type { ClientReader } from '../store/client-records.ts'
 import { type ClientSummary, DAY_NUMBERS, numbersOf } from '../store/client-summaries.ts'
-import { type Condition, type ConditionInput, lineOf, type MergedConditions, NAMED_PEOPLE_MAX } from './condition.ts'
+import { type Condition, type ConditionInput, lineOf, NAMED_PEOPLE_MAX } from './condition.ts'
 
 const BYTES_PER_MB = 1_000_000
 /**
@@ -49,11 +50,18 @@ export function sentVolumes(
 ): Record<VolumeRule, Condition[]> {
   const { groups, clients } = ofClients(input, firstDay)
   const named = [...platforms(input, found, firstDay), ...groups]
+  const hashes = new Map<string, string>()
+  const hashOf = (client: string): string => {
+    const hash = hashes.get(client) ?? clientHash(input.organization.id, client)
+    hashes.set(client, hash)
+    return hash
+  }
   const conditions = (rule: VolumeRule): Condition[] => {
     const find = finderOf(input, rule, firstDay)
+    const reported = input.store.alerts.reported(input.organization.id, rule)
     return [
       ...named.flatMap((series) => find(series.days).map((excess) => conditionOf(input, rule, series, excess))),
-      ...[...clients[rule].values()].flatMap((all) => clientConditions(input, rule, all)),
+      ...[...clients[rule].values()].flatMap((all) => clientCondition(input, rule, all, reported, hashOf)),
     ]
   }
   return { 'bytes-sent': conditions('bytes-sent'), 'bytes-unusual': conditions('bytes-unusual') }
@@ -113,36 +121,44 @@ function megabytes(bytes: number): string {
 }
 
 /**
- * Each client above the limit on one day is a condition, so that each is reported once. Those that
- * are found together are one alert, which counts them, and names them only if the organization
- * allows it.
+ * Clients of one day are one condition: those that were not reported yet are counted, and named only
+ * if the organization allows it. One report remembers all clients of a day, because a condition for
+ * each of thousands takes seconds.
  */
-function clientConditions(input: ConditionInput, rule: VolumeRule, all: ExcessOfClient[]): Condition[] {
-  const { id, name } = input.organization
-  const subject = { kind: 'organization', id, name: lineOf(name) } as const
-  const series = { who: 'A client', days: new Map(), condition: () => ({ subject }) }
-  return all
-    .sort((a, b) => b.bytes - a.bytes)
-    .map((excess) => {
-      const condition = conditionOf(input, rule, series, excess)
-      const { key, period } = condition
-      return {
-        ...condition,
-        key: `${key} ${excess.client}`,
-        people: [excess.client],
-        bundle: { id: `clients ${period}`, merged: (each) => mergedClients(input, rule, each) },
-      }
-    })
-}
-
-function mergedClients(input: ConditionInput, rule: VolumeRule, conditions: readonly Condition[]): MergedConditions {
-  const [first] = conditions
-  if (first === undefined) throw new Error('no conditions to merge')
-  const threshold = input.threshold(rule)
-  const limit = rule === 'bytes-sent' ? `${threshold} MB` : `${threshold} times their usual day`
-  const title = `${conditions.length} clients each sent more than ${limit} on ${first.period}`
-  const people = conditions.flatMap((each) => each.people ?? []).slice(0, NAMED_PEOPLE_MAX)
-  return { subject: first.subject, title, details: first.details, people }
+function clientCondition(
+  input: ConditionInput,
+  rule: VolumeRule,
+  all: readonly ExcessOfClient[],
+  reported: ReadonlyMap<string, ReportedCondition>,
+  hashOf: (client: string) => string,
+): Condition[] {
+  const { store, organization } = input
+  const subject = { kind: 'organization', id: organization.id, name: lineOf(organization.name) } as const
+  const conditionOfDay = (excess: Excess, who: string): Condition =>
+    conditionOf(input, rule, { who, days: new Map(), condition: () => ({ subject }) }, excess)
+  const [any] = all
+  if (any === undefined) return []
+  const day = conditionOfDay(any, 'A client')
+  const report = reported.get(subjectHash(day.key ?? ''))
+  const known = new Set(clientsOf(report))
+  const found = all.filter(({ client }) => !known.has(hashOf(client)))
+  const most = found.sort((a, b) => b.bytes - a.bytes).slice(0, NAMED_PEOPLE_MAX)
+  const [first] = most
+  if (first === undefined || day.period === undefined) return [{ ...day, ...(report && { period: report.period }) }]
+  const who = found.length === 1 ? 'A client' : `${found.length} clients each`
+  const one = conditionOfDay(first, who)
+  const isSum = rule === 'bytes-unusual' && found.length > 1
+  const title = `${who} sent more than ${input.threshold(rule)} times their usual day on ${day.period}`
+  const { generation } = store.scanStates.get(organization.id)
+  return [
+    {
+      ...one,
+      ...(isSum && { title }),
+      people: most.map(({ client }) => client),
+      period: `${day.period} ${generation} ${known.size}`,
+      clients: reportedClients([...known, ...found.map(({ client }) => hashOf(client))]),
+    },
+  ]
 }
 
 /** An approved platform is covered: its day is not reported again if the approval ends. */

@@ -28,6 +28,7 @@ import type { ReleaseState, StoredRelease } from '../store/registry-releases.ts'
 import type { Removal } from '../store/removals.ts'
 import { type RemovedMember, removedMemberKey } from '../store/removed-members.ts'
 import type { ReportSchedule } from '../store/report-schedules.ts'
+import { type SavedView, viewKey } from '../store/saved-views.ts'
 import type { ScanRequest } from '../store/scans.ts'
 import type { Secret } from '../store/secrets.ts'
 import type { Session } from '../store/sessions.ts'
@@ -267,6 +268,10 @@ const FAMILIES: readonly ((walk: StoreWalk) => void)[] = [
   family<ClientGroup>('client-groups', {
     open: packed('group of clients'),
     keyOf: (group, organizationId) => groupKey(organizationId, group),
+  }),
+  family<SavedView>('saved-views', {
+    open: packed('saved view'),
+    keyOf: (view, organizationId) => viewKey(organizationId, view),
   }),
   family<StoredSensor>('coverage-sensors', {
     open: packed("sensor's coverage"),

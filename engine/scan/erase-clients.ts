@@ -37,7 +37,8 @@ const NO_ONE = { ofClient: () => NO_CLIENT, ofUser: () => '' }
  * @param person the user names and addresses of the person, as they are stored
  */
 export function beginErasure(store: Store, organizationId: string, person?: readonly string[]): void {
-  const { auditLog, buffer, unmatched, candidates, clientErasures, dailyUse, scanStates } = store
+  const { alerts, auditLog, buffer, unmatched, candidates, clientErasures, dailyUse, scanStates } = store
+  alerts.eraseReportedClients(organizationId, person && new Set(person))
   if (person === undefined) {
     candidates.eraseClients(organizationId)
     dailyUse.removeSketches(organizationId)

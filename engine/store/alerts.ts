@@ -78,6 +78,8 @@ export type AlertRules = Readonly<Partial<Record<AlertRule, AlertRuleSettings>>>
 export interface ReportedCondition {
   /** Distinguishes the alerts about one subject, such as the day. */
   readonly period: string
+  /** The hashes of the clients that were reported, of a condition about clients (clientHash). */
+  readonly clients?: Uint8Array
 }
 
 /** What the next evaluation of an organization needs to know of earlier ones. */
@@ -150,6 +152,20 @@ export class Alerts {
     this.#reports.remove(reportKey(organizationId, rule, hash))
   }
 
+  /**
+   * Removes clients from all reports; undefined: every client. Requires a write transaction.
+   */
+  eraseReportedClients(organizationId: string, clients: ReadonlySet<string> | undefined): void {
+    const erased = clients && new Set(Array.from(clients, (client) => clientHash(organizationId, client)))
+    const changed: { readonly key: Buffer; readonly value: ReportedCondition }[] = []
+    for (const { key, value } of this.#reports.range(uuidBytes(organizationId))) {
+      if (value.clients === undefined) continue
+      const left = clientsOf(value).filter((hash) => erased?.has(hash) === false)
+      changed.push({ key: Buffer.from(key), value: { ...value, clients: reportedClients(left) } })
+    }
+    for (const { key, value } of changed) this.#reports.put(key, value)
+  }
+
   /** The sequence of the last alert. 0: there is none. */
   lastSequence(organizationId: string): number {
     return this.#alerts.last(uuidBytes(organizationId))?.sequence ?? 0
@@ -211,6 +227,26 @@ export class Alerts {
 /** 32 hex digits. Subjects may be of any length. */
 export function subjectHash(subject: string): string {
   return createHash('sha256').update(subject).digest('hex').slice(0, 32)
+}
+
+/** Characters of the hash of a client in hex: reports of 20,000 clients fit into one record. */
+const CLIENT_HASH_DIGITS = 16
+
+/** The hash by which a report remembers a client. */
+export function clientHash(organizationId: string, client: string): string {
+  return subjectHash(`${organizationId} ${client}`).slice(0, CLIENT_HASH_DIGITS)
+}
+
+/** The hashes of the clients that were reported. */
+export function clientsOf({ clients = new Uint8Array() }: Partial<ReportedCondition> = {}): string[] {
+  const digits = Buffer.from(clients.buffer, clients.byteOffset, clients.length).toString('hex')
+  return Array.from({ length: digits.length / CLIENT_HASH_DIGITS }, (_, at) =>
+    digits.slice(at * CLIENT_HASH_DIGITS, (at + 1) * CLIENT_HASH_DIGITS),
+  )
+}
+
+export function reportedClients(hashes: readonly string[]): Uint8Array {
+  return Buffer.from(hashes.join(''), 'hex')
 }
 
 function rulePrefix(organizationId: string, rule: AlertRule): Buffer {

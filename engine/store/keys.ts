@@ -48,6 +48,7 @@ import { randomUUID } from 'node:crypto'
  *   client-names        o + address (16)                 name of an address
  *   client-networks     o + address (16) + prefix (1)    NamedNetwork
  *   client-groups       o + name, lower case             ClientGroup
+ *   saved-views         o + name, lower case             SavedView
  *   client-erasures     o                                ClientErasure
  *   detections          o + platform id                  id and first time of a platform
  *   decisions           o                                last decisions by platform

@@ -36,6 +36,7 @@ import { RegistryReleases } from './registry-releases.ts'
 import { Removals } from './removals.ts'
 import { RemovedMembers } from './removed-members.ts'
 import { ReportSchedules } from './report-schedules.ts'
+import { SavedViews } from './saved-views.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -113,6 +114,7 @@ export class Store {
   readonly alerts: Alerts
   readonly alertChannels: AlertChannels
   readonly reportSchedules: ReportSchedules
+  readonly savedViews: SavedViews
 
   /**
    * Opens the store in `dataDirectory`/store. Creates it if missing, unless `mustExist`.
@@ -177,6 +179,7 @@ export class Store {
     this.alerts = new Alerts(this.environment)
     this.alertChannels = new AlertChannels(this.environment)
     this.reportSchedules = new ReportSchedules(this.environment)
+    this.savedViews = new SavedViews(this.environment)
     migrate(this.environment)
   }
 

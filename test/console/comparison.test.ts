@@ -27,6 +27,17 @@ t.test('two days are compared: new platforms, decisions, use', async (t) => {
     { Platform: 'DeepSeek', Change: 'decision', Decision: 'approved', 'Decision before': 'waiting' },
   ])
   t.match(await rows('before=2026-11-20&after=2026-11-18'), [{ Change: 'gone' }, { Change: 'decision' }])
+  const days = async (query: string) =>
+    Array.from((await viewer().get(`/compare?${query}`)).text.matchAll(/value="([\d-]+)" selected/g), ([, day]) => day)
+  for (const [query, expected] of [
+    ['days=1', ['2026-11-19', '2026-11-20']],
+    ['days=7', ['2026-11-18', '2026-11-20']],
+    ['from=2026-11-10&to=2026-11-19', ['2026-11-18', '2026-11-19']],
+    ['from=2026-11-19', ['2026-11-19', '2026-11-20']],
+  ] as const)
+    t.same(await days(query), expected, query)
+  const linked = /href="(\/compare\.csv\?[^"]*)"/.exec((await viewer().get('/compare?before=2026-11-18')).text)
+  t.match(linked?.[1], 'before=2026-11-18', 'the file has the rows of the page')
   t.match((await viewer().get('/compare?before=2026-11-20&after=2026-11-20')).text, /Nothing differs/)
   t.match((await viewer().get('/compare?before=2020-01-01&after=x')).text, /value="2026-11-20" selected/)
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))

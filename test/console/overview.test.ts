@@ -275,6 +275,26 @@ t.test('pages show the use of a range of days, which their links keep', async (t
     )
     t.same(groups, expected.groups, query)
   }
+  for (const path of [
+    '/overview',
+    '/platforms',
+    '/platforms/Claude',
+    '/platforms/Claude/clients',
+    '/clients',
+    '/report',
+  ])
+    for (const [query, problem] of [
+      ['from=2026-11-12&to=2026-11-05', /usual days<.*2026-11-12 is after 2026-11-05\./s],
+      ['from=2020-01-01&to=2020-01-02', /The days are not from 2026-10-22 to 2026-11-20\./],
+      ['from=<b>', /&quot;&lt;b>&quot; is not a date such as 2026-11-20\./],
+      ['from=2026-11-05&to=2026-11-12', undefined],
+      ['from=2026-11-12&to=2026-11-05&instead=7', undefined],
+      ['from=&to=', undefined],
+    ] as const) {
+      const { text } = await admin.get(`${path}?${query}`)
+      if (problem === undefined) t.notMatch(text, /usual days/, `${path}?${query}`)
+      else t.match(text, problem, `${path}?${query}`)
+    }
   const query = 'from=2026-11-05&to=2026-11-12'
   t.match(
     (await admin.get(`/overview?${query}`)).text,

@@ -29,6 +29,17 @@ t.test('the report says in words what was found, what was not seen, and what is 
   t.match(text, /2 AI platforms were used at Acme\. 1 is not approved\. The overall risk is \d+ of 100 \(\w+\)\./)
   t.match(text, /Change since October 21, 2026.*The overall risk is \d+ points? (higher|lower) than then\./s)
   t.match(text, /1 new platform: DeepSeek\./)
+  const changes = async (query: string) => (await admin.get(`/report?${query}`)).text
+  const today = await changes('days=1')
+  t.match(today, /November 20, 2026 to November 20, 2026.*Change since November 20, 2026.*1 new platform: DeepSeek\./s)
+  const past = await changes('from=2026-11-01&to=2026-11-10')
+  t.match(past, /November 1, 2026 to November 10, 2026 \(UTC\)/)
+  t.match(past, /Change from November 1, 2026 to November 10, 2026.*No new platform was found.*0 platforms approved/s)
+  t.match(past, /href="\/report\.html\?from=2026-11-01&amp;to=2026-11-10"/)
+  t.match(
+    (await admin.get('/report.html?from=2026-11-01&to=2026-11-10')).text,
+    /Change from November 1, 2026 to November 10, 2026/,
+  )
   t.match(text, /Sensors could see 90 % of the traffic/)
   t.match(text, /DeepSeek.*waiting.*Claude.*approved/s, 'the highest risk first')
   t.match(text, /No framework was assessed yet/)

@@ -124,6 +124,8 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
     ...{ platform: { id: 'claude', name: 'Claude' }, groups: [], range: { firstDay: 0, lastDay: 0 }, text: 'one' },
     channel: undefined,
   },
+  'view.save': { name: 'one', path: '/platforms', query: 'state=waiting' },
+  'view.remove': { name: 'none' },
   'block-list-link.create': { label: 'one', blocks: 'rejected', riskMin: 0 },
   'block-list-link.revoke': { id: 'none' },
   'alert-channel.add': {

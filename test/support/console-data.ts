@@ -226,6 +226,7 @@ function addFindings(
   const manager = `boss@${words.host('mail')}`
   const group = { name: words.text('Finance'), members: [user], people: 1, manager }
   admin.clientGroups.replace(organization, { mode: 'full', keyId: '', groups: [group] })
+  admin.savedViews.save(organization, { name: words.text('Waiting'), path: '/platforms', query: 'state=waiting' })
   const names = [ownHost(words), ...NAMES.slice(0, platforms)]
   const events = names.flatMap((name, at) =>
     clients.slice(0, 1 + (at % clients.length)).map((client, index) => {

@@ -28,13 +28,13 @@ export interface ArticleProps {
 
 /** The report itself: the only rendering, for the console's page and for the document. */
 export function Article({ content, findings, linkOf }: ArticleProps) {
-  const { organization, domain, sinceMs, nowMs } = content
+  const { organization, domain, sinceMs, untilMs, nowMs } = content
   const named = (name: string) => (linkOf === undefined ? name : <a href={linkOf(name)}>{name}</a>)
   return (
     <article class="posture-report">
       <h1>Use of AI at {organization}</h1>
       <p class="about">
-        {domain} · {dateText(sinceMs)} to {dateText(nowMs)} (UTC)
+        {domain} · {dateText(sinceMs)} to {dateText(untilMs - 1)} (UTC)
       </p>
       <p class="summary">{summaryText(content, findings)}</p>
       <Figures content={content} findings={findings} />
@@ -182,10 +182,17 @@ function Figures({ content: { coverage }, findings }: Pick<ArticleProps, 'conten
   )
 }
 
-function Change({ content: { sinceMs, isSinceLast, nowMs }, findings }: Pick<ArticleProps, 'content' | 'findings'>) {
+function Change({ content, findings }: Pick<ArticleProps, 'content' | 'findings'>) {
+  const { sinceMs, untilMs, isSinceLast, nowMs } = content
   const { risk, risks, newNames, ...counts } = findings.change
+  const last = isSinceLast ? 'the last report, ' : ''
+  const isPast = untilMs < nowMs
+  // The millisecond before midnight is of the last day.
+  const period = isPast ? `from ${dateText(sinceMs)} to ${dateText(untilMs - 1)}` : `since ${last}${dateText(sinceMs)}`
   const lines = [
-    risk === undefined ? 'No scan had completed at that time.' : `The overall risk is ${pointsText(risk)} then.`,
+    risk === undefined
+      ? 'No scan had completed at that time.'
+      : `The overall risk ${isPast ? 'at the end was' : 'is'} ${pointsText(risk)} ${isPast ? 'at the beginning' : 'then'}.`,
     counts.newPlatforms === 0
       ? 'No new platform was found.'
       : `${countOf(counts.newPlatforms, 'new platform')}: ${newNames.join(', ')}${counts.newPlatforms > newNames.length ? ' and others' : ''}.`,
@@ -194,8 +201,8 @@ function Change({ content: { sinceMs, isSinceLast, nowMs }, findings }: Pick<Art
     `${countOf(counts.recommendationsOpened, 'recommendation')} opened, ${countText(counts.recommendationsCompleted)} completed.`,
   ]
   return (
-    <Part title={`Change since ${isSinceLast ? 'the last report, ' : ''}${dateText(sinceMs)}`}>
-      {risks.length > 1 && <RiskChart points={risks} untilMs={nowMs} />}
+    <Part title={`Change ${period}`}>
+      {risks.length > 1 && <RiskChart points={risks} untilMs={untilMs} />}
       <ul>
         {lines.map((line) => (
           <li key={line}>{line}</li>

@@ -3,6 +3,7 @@ import { byUrgency } from '../../assess/publish.ts'
 import { DAY_MS, dayOf } from '../../kernel/process/clock.ts'
 import { GROUP_PEOPLE_MIN } from '../../limits.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
+import type { DayRange } from '../../scan/day-range.ts'
 import { type GroupUse, groupUse } from '../../scan/group-use.ts'
 import { aiPlatforms, type ListedDiscovery, listedDiscovery } from '../../scan/listed-discovery.ts'
 import { byRisk } from '../../scan/risk.ts'
@@ -103,6 +104,8 @@ export interface ReportContent {
   /** Days of evidence that the findings count. */
   readonly days: number
   readonly sinceMs: number
+  /** The end of the compared period; `nowMs`, or before it. */
+  readonly untilMs: number
   /** `sinceMs` is when the last report was made. */
   readonly isSinceLast: boolean
   readonly nowMs: number
@@ -127,6 +130,8 @@ export interface ReportOptions {
    * evidence window.
    */
   readonly sinceMs?: number | undefined
+  /** Compares this period, and counts the use of groups in it. */
+  readonly range?: DayRange | undefined
   /** The tables have all rows, for files. */
   readonly isWhole?: boolean
 }
@@ -144,10 +149,12 @@ export function reportContent(
   source: ReportSource,
   organization: Organization,
   nowMs: number,
-  { sinceMs: givenSinceMs, isWhole = false }: ReportOptions = {},
+  { sinceMs: since, range, isWhole = false }: ReportOptions = {},
 ): ReportContent {
   const { store } = source
   const { id, name, domain, evidenceWindowDays: days, lastReportAtMs } = organization
+  const givenSinceMs = range === undefined ? since : range.firstDay * DAY_MS
+  const untilMs = range === undefined ? nowMs : Math.min(nowMs, (range.lastDay + 1) * DAY_MS)
   // The clock may have been set back since the last report.
   const isSinceLast = givenSinceMs === undefined && lastReportAtMs !== undefined && lastReportAtMs < nowMs
   const sinceMs = givenSinceMs ?? (isSinceLast ? lastReportAtMs : nowMs - days * DAY_MS)
@@ -160,9 +167,12 @@ export function reportContent(
     domain,
     days,
     sinceMs,
+    untilMs,
     isSinceLast,
     nowMs,
-    findings: findingsOf(source, organization, discovery, recommendations, { sinceMs, nowMs, isWhole }),
+    findings: findingsOf(source, organization, discovery, recommendations, {
+      ...{ sinceMs, untilMs, nowMs, range, isWhole },
+    }),
     coverage: coverageJson(store.coverage.sumSince(id, dayOf(nowMs) - days + 1)),
     silentSensors: store.coverage.sensors(id).filter(({ sensor }) => sensorState(sensor, nowMs) === 'silent').length,
     sources: sources.length,
@@ -177,6 +187,8 @@ export function reportContent(
 
 interface Period {
   readonly sinceMs: number
+  readonly untilMs: number
+  readonly range: DayRange | undefined
   readonly nowMs: number
   readonly isWhole: boolean
 }
@@ -186,7 +198,7 @@ function findingsOf(
   organization: Organization,
   { scan, platforms: listed }: ListedDiscovery,
   recommendations: readonly Recommendation[],
-  { sinceMs, nowMs, isWhole }: Period,
+  { sinceMs, untilMs, nowMs, range, isWhole }: Period,
 ): ReportedFindings | undefined {
   const { id } = organization
   if (scan === undefined) return undefined
@@ -207,6 +219,7 @@ function findingsOf(
     decision === undefined || state === 'waiting' ? [] : [reportedDecision(platform.name, state, decision)],
   )
   const overallRisk = scan.summary.overall_risk_score
+  const isIn = (timeMs: number): boolean => timeMs > sinceMs && timeMs <= untilMs
   return {
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
@@ -216,15 +229,14 @@ function findingsOf(
     aiCapable: listed.filter(({ use }) => use === 'ai_capable').length,
     byState,
     change: {
-      ...riskChange(store, id, overallRisk, sinceMs),
-      ...newPlatforms(platforms, sinceMs),
-      approved: decisions.filter(({ kind, decidedAtMs }) => kind === 'approved' && decidedAtMs > sinceMs).length,
-      rejected: decisions.filter(({ kind, decidedAtMs }) => kind === 'rejected' && decidedAtMs > sinceMs).length,
-      assessmentsCompleted: store.assessments.completed(id).filter(({ completedAtMs }) => completedAtMs > sinceMs)
-        .length,
-      recommendationsOpened: recommendations.filter(({ createdAtMs }) => createdAtMs > sinceMs).length,
+      ...riskChange(store, id, sinceMs, untilMs),
+      ...newPlatforms(platforms.filter(({ newMs }) => isIn(newMs))),
+      approved: decisions.filter(({ kind, decidedAtMs }) => kind === 'approved' && isIn(decidedAtMs)).length,
+      rejected: decisions.filter(({ kind, decidedAtMs }) => kind === 'rejected' && isIn(decidedAtMs)).length,
+      assessmentsCompleted: store.assessments.completed(id).filter(({ completedAtMs }) => isIn(completedAtMs)).length,
+      recommendationsOpened: recommendations.filter(({ createdAtMs }) => isIn(createdAtMs)).length,
       recommendationsCompleted: recommendations.filter(
-        ({ status, statusChangedAtMs }) => status === 'completed' && statusChangedAtMs > sinceMs,
+        ({ status, statusChangedAtMs }) => status === 'completed' && isIn(statusChangedAtMs),
       ).length,
     },
     risks: found
@@ -233,7 +245,7 @@ function findingsOf(
       .map(({ platform: { name, risk, why, clients, isEstimate }, state, decision }) => {
         return { name, risk, why, clients, isEstimate, state, owner: decision?.owner ?? '' }
       }),
-    groups: groupUse(store, organization, nowMs)
+    groups: groupUse(store, organization, nowMs, range)
       .filter(({ members, clients }) => members >= GROUP_PEOPLE_MIN && clients > 0)
       .slice(0, isWhole ? Number.POSITIVE_INFINITY : GROUPS_SHOWN),
     decisions: decided.toSorted((a, b) => b.atMs - a.atMs).slice(0, DECISIONS_SHOWN),
@@ -249,16 +261,17 @@ function reportedDecision(name: string, state: DecisionState, decision: Decision
 function riskChange(
   { scans }: Store,
   organizationId: string,
-  overallRisk: number,
   sinceMs: number,
+  untilMs: number,
 ): Pick<ReportedChange, 'risk' | 'risks'> {
-  const isCompleted = ({ status }: Scan): boolean => status === 'completed'
+  const isCompleted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= untilMs
   const before = scans.last(organizationId, (scan) => isCompleted(scan) && scan.completedAtMs <= sinceMs)
   const after = scans.ofOrganization(organizationId).filter((scan) => isCompleted(scan) && scan.completedAtMs > sinceMs)
   const all = (before === undefined ? after : [before, ...after]).map(({ completedAtMs, summary }) => {
     return { atMs: completedAtMs, risk: summary.overallRiskScore }
   })
-  return { risk: before && overallRisk - before.summary.overallRiskScore, risks: thinned(all) }
+  const last = all.at(-1)
+  return { risk: before && last && last.risk - before.summary.overallRiskScore, risks: thinned(all) }
 }
 
 /** At most POINTS_MAX of them, evenly, with the first and the last. */
@@ -269,10 +282,9 @@ function thinned<Point>(points: readonly Point[]): readonly Point[] {
 }
 
 function newPlatforms(
-  platforms: readonly { readonly name: string; readonly newMs: number }[],
-  sinceMs: number,
+  platforms: readonly { readonly name: string }[],
 ): Pick<ReportedChange, 'newPlatforms' | 'newNames'> {
-  const names = platforms.filter(({ newMs }) => newMs > sinceMs).map(({ name }) => name)
+  const names = platforms.map(({ name }) => name)
   return { newPlatforms: names.length, newNames: names.sort().slice(0, NAMES_SHOWN) }
 }
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts'
 import type { CoverageCounters } from '../../../engine/kernel/event/coverage-report.ts'
 import { DAY_MS, HOUR_MS, isoSeconds, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
+import { clientHash, clientsOf } from '../../../engine/store/alerts.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { type AlertSite, alertSite } from '../../support/alerts.ts'
@@ -208,7 +209,14 @@ t.test('much data sent is reported by platform, group and number of clients, and
   const another = ['A client sent more than 10 MB on 2026-11-20']
   t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), another, 'another client on the same day')
   t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), [], 'each client once a day')
-  administration.persons.erase(organization, ['ada'])
+  const rememberedClients = () => {
+    const reports = [...store.alerts.reported(organization.id, 'bytes-sent').values()]
+    return reports.map((report) => clientsOf(report)).filter((clients) => clients.length > 0)
+  }
+  const [fay, eve] = ['fay', 'eve'].map((client) => clientHash(organization.id, client))
+  t.same(rememberedClients(), [[fay, eve]], 'one report for a day')
+  administration.persons.erase(organization, ['eve'])
+  t.same(rememberedClients(), [[fay]])
   t.same(site.evaluate(), {})
   for (const _step of administration.organizations.eraseClients(organization));
   t.same(site.evaluate(), {}, 'the clients that were not erased are not reported again')

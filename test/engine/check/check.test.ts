@@ -117,6 +117,7 @@ function fill(opened: TestStore): void {
     store.clientNames.putHost(id, '10.0.0.1', 'laptop')
     store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
     store.clientGroups.put(id, { name: 'Finance', members: ['jdoe'], people: 1 })
+    store.savedViews.put(id, { name: 'Waiting', path: '/platforms', query: 'state=waiting' })
     store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
     const seen = { firstSeenMs: NOON, lastSeenMs: NOON, requests: 1, withAi: 0, clients: new Uint8Array(SKETCH_BYTES) }
@@ -324,6 +325,7 @@ const SEALED = [
     'client-names',
     'client-networks',
     'client-groups',
+    'saved-views',
     'client-erasures',
     'history',
     'identity-providers',
@@ -368,6 +370,7 @@ const KEYED = [
     'client-names',
     'client-networks',
     'client-groups',
+    'saved-views',
   ],
   ...['client-summaries', 'history', 'decision-history', 'assessments', 'recommendations', 'own-frameworks', 'alerts'],
   ...['alert-channels', 'report-schedules', 'nodes', ...OF_USERS],
