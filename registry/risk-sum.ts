@@ -210,7 +210,7 @@ const TRAINING_TEXT: Readonly<Record<string, string>> = {
 const SENTENCES: Readonly<Record<FactKind, (value: string | number) => string>> = {
   trains_on_content: (value) => TRAINING_TEXT[value] ?? '',
   retention_days: (days) => (days === 0 ? 'Keeps no content' : `Keeps content for ${days} days`),
-  hosting_country: (country) => `Stores content in ${country}`,
+  hosting_country: (code) => `Stores content in ${countryName(String(code))}`,
   soc2: () => 'Has a SOC 2 report',
   iso27001: () => 'Is certified to ISO 27001',
   iso42001: () => 'Is certified to ISO 42001',
@@ -220,6 +220,14 @@ const SENTENCES: Readonly<Record<FactKind, (value: string | number) => string>> 
   sso: () => 'Supports single sign-on',
   tenant_restriction: (header) => `A proxy can allow only your accounts, with the header ${header}`,
   minimum_age: (years) => `For people from ${years} years of age`,
+}
+
+const COUNTRY_NAMES = new Intl.DisplayNames('en', { type: 'region' })
+
+/** In a sentence: `Germany`, `the United States`. */
+function countryName(code: string): string {
+  const name = COUNTRY_NAMES.of(code) ?? code
+  return /^(?:European|Netherlands|United)\b/.test(name) ? `the ${name}` : name
 }
 
 function sentenceOf({ kind, value, plan }: Fact): string {
