@@ -28,8 +28,10 @@ export class SavedViewChanges extends Changes {
     })
   }
 
-  /** @throws Fault NOT_FOUND, NOT_ALLOWED */
+  /** @throws Fault NOT_FOUND, USAGE, NOT_ALLOWED */
   remove({ id }: Organization, name: string): void {
+    // A longer one does not fit into a key of the store.
+    checkText('name', name, SAVED_VIEW_NAME_BYTES_MAX)
     const { savedViews } = this.store
     this.audited('view.remove', id, () => {
       const view = savedViews.get(id, name)

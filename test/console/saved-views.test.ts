@@ -68,6 +68,7 @@ t.test('what is no view of the console is refused, and their number is limited',
     const view = { name: 'one', path: '/platforms', query: 'state=waiting', ...wrong }
     t.throws(() => savedViews.save(organization, view), { code: 'USAGE', message })
   }
+  for (const name of ['', 'a'.repeat(5000)]) t.throws(() => savedViews.remove(organization, name), { code: 'USAGE' })
   const save = (name: string) => savedViews.save(organization, { name, path: '/platforms', query: 'state=waiting' })
   save('one')
   t.throws(() => save('ONE'), { code: 'CONFLICT', message: /a view named "one" already exists/ })
