@@ -42,7 +42,7 @@ t.test('a page with its filters is saved by name for the organization, opened an
   )
 })
 
-t.test('a saved view of clients has no search for people', async (t) => {
+t.test('a saved view has all filters of its page, except for a search for people', async (t) => {
   const site = await serveConsole(t)
   scanWith(site, ['claude.ai'])
   const admin = site.signIn('a', 'admin')
@@ -51,6 +51,10 @@ t.test('a saved view of clients has no search for people', async (t) => {
   })
   t.match(site.store.savedViews.ofOrganization(site.organization.id), [{ query: 'sort=-sent' }])
   t.match((await admin.get('/clients')).text, /href="\/clients\?sort=-sent">Much</)
+  const days = 'before=2026-11-01&after=2026-11-20'
+  t.match(await admin.post('/saved-views', { name: 'November', path: '/compare', query: days }), {
+    headers: { location: `/compare?${days}` },
+  })
 })
 
 t.test('what is no view of the console is refused, and their number is limited', async (t) => {
