@@ -111,6 +111,18 @@ t.test('a message that waits is not sent when the group, its manager or its use 
   }
 })
 
+t.test('a message that waits is sent after the erasure of a person of another group', async (t) => {
+  const { administration, organization, clock, mails, notify, deliver } = await made(t)
+  notify(['Board'])
+  administration.persons.erase(organization, ['ada'])
+  await deliver()
+  t.equal(mails.length, 0, 'not while clients are being erased')
+  for (const _step of administration.organizations.eraseClients(organization));
+  clock.add(HOUR_MS)
+  await deliver()
+  t.match(mails, [{ to: ['heidi@acme.example'] }])
+})
+
 t.test('mails to managers are refused', async (t) => {
   const site = await made(t)
   const { administration, organization, clock, notify, store } = site
