@@ -16,10 +16,10 @@ const PAGES: ReadonlyMap<string, { readonly searchesPeople: boolean }> = new Map
   ['/recommendations', { searchesPeople: false }],
 ])
 /** Parameters that are no filters: the page of a list, and results of changes. */
-const NOT_SAVED = ['done', 'count', 'page', 'before', 'shown']
+const NOT_SAVED = ['done', 'count', 'page', 'shown']
 
 export function addressOf({ path, query }: Pick<SavedView, 'path' | 'query'>): string {
-  return `${PAGES.has(path) ? path : '/'}?${query}`
+  return `${path}?${query}`
 }
 
 /** The filters of a page. A search for people is left out: an erasure of a person would not find it. */
