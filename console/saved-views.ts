@@ -1,3 +1,4 @@
+import { Fault } from '../engine/kernel/process/error-codes.ts'
 import { addressOf, hasSavedViews, SAVED_VIEWS_PATH, savedQuery } from './design/saved-views.tsx'
 import { redirect } from './http/answer.ts'
 import { form, type Route } from './http/router.ts'
@@ -6,6 +7,7 @@ export const SAVED_VIEW_ROUTES: readonly Route[] = [
   form(SAVED_VIEWS_PATH, 'view.save', async (visit) => {
     const { fields } = visit.request
     const [name, path] = [fields.text('name').trim(), fields.text('path')]
+    if (!hasSavedViews(path)) throw new Fault('USAGE', `${path} is not a page with filters that can be saved`)
     const query = savedQuery(path, new URLSearchParams(fields.text('query')))
     await visit.change('view.save', { name, path, query })
     return redirect(addressOf({ path, query }))

@@ -20,15 +20,22 @@ export interface ChosenRange extends DayRange {
 
 /**
  * The range of the query: `days=7`, or `from` and `to` as dates, of which one is enough; `instead=7`
- * or `instead=usual` replaces the dates of a form. undefined: the evidence window.
+ * or `instead=usual` replaces the dates of a form. undefined: the usual time of the page, which is
+ * the evidence window unless `offersWindow`.
  */
-export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: number): ChosenRange | undefined {
+export function rangeOf(
+  query: URLSearchParams,
+  windowDays: number,
+  nowMs: number,
+  { offersWindow = false } = {},
+): ChosenRange | undefined {
   const [from, to] = [dayNumberOf(query.get('from') ?? ''), dayNumberOf(query.get('to') ?? '')]
   const hasDates = from !== undefined || to !== undefined
   const days = query.get('instead') || (hasDates ? '' : query.get('days')) || ''
   if (days !== '') {
     const offered = rangesOf(windowDays).find((each) => String(each) === days)
-    return offered === undefined || offered === windowDays ? undefined : lastDaysRange(offered, nowMs)
+    const isUsual = offered === undefined || (offered === windowDays && !offersWindow)
+    return isUsual ? undefined : lastDaysRange(offered, nowMs)
   }
   if (!hasDates) return undefined
   const window = lastDaysOf(windowDays, nowMs)
@@ -42,7 +49,12 @@ export function rangeOf(query: URLSearchParams, windowDays: number, nowMs: numbe
 /** Why a page shows other days than its query asks for. undefined: it does not. */
 function rangeProblem(query: URLSearchParams, windowDays: number, nowMs: number): string | undefined {
   const [from = '', to = ''] = [query.get('from') ?? '', query.get('to') ?? '']
-  if (query.get('instead') || from + to === '') return undefined
+  if (query.get('instead')) return undefined
+  const days = query.get('days') ?? ''
+  if (from + to === '')
+    return days === '' || rangesOf(windowDays).some((each) => String(each) === days)
+      ? undefined
+      : `days=${days} is not one of ${rangesOf(windowDays).join(', ')}`
   const wrong = [from, to].find((text) => text !== '' && dayNumberOf(text) === undefined)
   if (wrong !== undefined) return `${JSON.stringify(wrong)} is not a date such as 2026-11-20`
   if (from !== '' && to !== '' && from > to) return `${from} is after ${to}`

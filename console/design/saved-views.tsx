@@ -19,7 +19,7 @@ const PAGES: ReadonlyMap<string, { readonly searchesPeople: boolean }> = new Map
 const NOT_SAVED = ['done', 'count', 'page', 'shown']
 
 export function addressOf({ path, query }: Pick<SavedView, 'path' | 'query'>): string {
-  return `${PAGES.has(path) ? path : '/'}?${query}`
+  return `${path}?${query}`
 }
 
 /** The filters of a page. A search for people is left out: an erasure of a person would not find it. */

@@ -125,7 +125,9 @@ export class Visit extends Guest {
       may: (action) => this.may(action),
       reloadSeconds: options.reloadSeconds,
       children: [
-        RangeNotice({ query, windowDays: organization.evidenceWindowDays, nowMs: this.nowMs }),
+        // The query of a form has other parameters, such as the page that the form is on.
+        this.request.method === 'GET' &&
+          RangeNotice({ query, windowDays: organization.evidenceWindowDays, nowMs: this.nowMs }),
         this.#savedViews(),
         content,
       ],

@@ -176,8 +176,8 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   const found = findingsSince(visit, sinceMs)
   if (found === undefined) return undefined
   const { findings, platforms, listed } = found
-  // Here the range of the whole window is one of them, too.
-  const range = rangeOf(visit.request.query, visit.organization.evidenceWindowDays + 1, visit.nowMs)
+  const { evidenceWindowDays } = visit.organization
+  const range = rangeOf(visit.request.query, evidenceWindowDays, visit.nowMs, { offersWindow: true })
   const { firstDay = 0, lastDay = Number.POSITIVE_INFINITY } = range ?? {}
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))

@@ -146,7 +146,7 @@ export const REPORT_ROUTES: readonly Route[] = [
 
 /** Here the range of the whole window is one of them, too. */
 function rangeOfReport({ organization, request, nowMs }: Visit): ChosenRange | undefined {
-  return rangeOf(request.query, organization.evidenceWindowDays + 1, nowMs)
+  return rangeOf(request.query, organization.evidenceWindowDays, nowMs, { offersWindow: true })
 }
 
 function contentOf(visit: Visit, options: ReportOptions = {}): ReportContent {

@@ -48,7 +48,7 @@ export function comparisonView({ site, organization, request: { query }, nowMs }
   // The first scan, if there is none before.
   const until = (day: number | undefined): number | undefined =>
     day === undefined ? undefined : (days.findLast((each) => each <= day) ?? days[0])
-  const range = rangeOf(query, organization.evidenceWindowDays + 1, nowMs)
+  const range = rangeOf(query, organization.evidenceWindowDays, nowMs, { offersWindow: true })
   const first = range?.days === undefined ? range?.firstDay : dayOf(nowMs) - range.days
   const after = chosen('after') ?? until(range?.lastDay) ?? days.at(-1)
   const before = chosen('before') ?? until(first) ?? days.findLast((day) => day < (after ?? 0)) ?? after

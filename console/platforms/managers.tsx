@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { lastNotified, mailChannels, managerText } from '../../engine/admin/managers.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { MANAGER_TEXT_BYTES_MAX } from '../../engine/limits.ts'
@@ -27,10 +28,14 @@ export const MANAGER_ROUTES: readonly Route[] = [
     const { fields } = visit.request
     const { site } = visit
     const { id } = registered(visit, name)
-    const groups = site.store.environment.read(() => notifiable(groupsOf(visit, id))).map((group) => group.name)
+    const notified = site.store.environment.read(() => notifiable(groupsOf(visit, id)))
+    const groups = notified.map((group) => group.name)
     const platform = { id, name }
     const channel = fields.text('channel') || undefined
     try {
+      // A mail cannot be recalled, so it goes only to managers that the page has shown.
+      if (fields.text('receivers') !== receiversHash(notified))
+        throw new Fault('CONFLICT', 'the groups or their managers have changed meanwhile; look at them again')
       await visit.change('manager.notify', {
         platform,
         groups,
@@ -70,6 +75,11 @@ function groupsOf(visit: Visit, platformId: string): PlatformGroup[] {
 
 function notifiable(groups: readonly PlatformGroup[]): PlatformGroup[] {
   return groups.filter(({ manager }) => manager !== '')
+}
+
+function receiversHash(groups: readonly PlatformGroup[]): string {
+  const receivers = groups.map(({ name, manager }) => [name, manager]).sort()
+  return createHash('sha256').update(JSON.stringify(receivers)).digest('base64url')
 }
 
 function managersPage(visit: Visit, name: string, state: FormState, status: number): Answer {
@@ -116,7 +126,8 @@ const COLUMNS: readonly Column<PlatformGroup>[] = [
 
 function Managers(props: ManagersProps) {
   const { name, groups, windowDays, isSent } = props
-  const mails = notifiable(groups).length
+  const notified = notifiable(groups)
+  const mails = notified.length
   return (
     <>
       <div>
@@ -152,7 +163,7 @@ function Managers(props: ManagersProps) {
           >
             <Table id="managers" label="Who gets a mail" columns={COLUMNS} rows={groups} />
           </Card>
-          {mails > 0 && <Mail {...props} mails={mails} />}
+          {mails > 0 && <Mail {...props} notified={notified} />}
         </>
       )}
     </>
@@ -173,7 +184,11 @@ function Last({ last, nowMs }: ManagersProps) {
   )
 }
 
-function Mail({ name, channels, text, namesPeople, form: state, mails }: ManagersProps & { readonly mails: number }) {
+interface MailProps extends ManagersProps {
+  readonly notified: readonly PlatformGroup[]
+}
+
+function Mail({ name, channels, text, namesPeople, form: state, notified }: MailProps) {
   if (channels.length === 0) {
     return (
       <Empty title="No alert channel sends mail">
@@ -188,6 +203,7 @@ function Mail({ name, channels, text, namesPeople, form: state, mails }: Manager
     <Card title="The mail">
       <form class="stack" method="post" action={managersPath(name)}>
         <FormError form={state} />
+        <input type="hidden" name="receivers" value={receiversHash(notified)} />
         {channels.length > 1 && (
           <Select
             name="channel"
@@ -209,7 +225,7 @@ function Mail({ name, channels, text, namesPeople, form: state, mails }: Manager
         />
         <div>
           <button class="first" type="submit">
-            Send {countOf(mails, 'Mail')}
+            Send {countOf(notified.length, 'Mail')}
           </button>
         </div>
       </form>

@@ -166,6 +166,9 @@ export class Deliveries {
       const settings = openSettings(secrets, channel)
       const queued = JSON.parse(message.json) as ChannelMessage
       const json = this.#store.environment.read(() => completedMessage(this.#store, queued, consoleOrigin))
+      // Until an erasure ends, it is not known who is left.
+      if (json === undefined && this.#store.clientErasures.isErasing(channel.organizationId))
+        return { kind: 'retry', why: 'clients are being erased' }
       if (json === undefined) return { kind: 'refused', why: 'the group has no manager or no use any more' }
       const options = { allowed, version, timeoutMs: attemptMs, signal: this.#abort.signal }
       const outcome = await send(settings, json, this.#clock, options)

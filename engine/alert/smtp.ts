@@ -42,7 +42,8 @@ export async function sendMail(
   const { host, port, tls, user, password, ca } = settings
   const bare = withoutBrackets(host)
   const { signal } = options
-  const secrets = secretsOf(settings)
+  // Servers repeat the address of a receiver. Dead letters are not searched for managers to erase.
+  const secrets = [...secretsOf(settings), ...(message.type === 'manager' ? [message.to] : [])]
   try {
     const socket = await connectChecked(bare, port, { allowed: options.allowed, timeoutMs: options.timeoutMs })
     const abort = (): void => void socket.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))

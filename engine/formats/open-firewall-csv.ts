@@ -47,8 +47,10 @@ const BLOCKED_WORD = 'DNSBL'
 const REPLY_WORD = 'DNS-reply,'
 const ROWS = new TextPrefixes([BLOCKED_WORD, REPLY_WORD, 'Block,', 'Permit,', 'Match,'])
 const TIME = 1
-/** All rows have more columns. */
+/** A row with a name has more columns. */
 const ROW_COLUMNS_MIN = 8
+/** The columns that distinguish a row of addresses from another CSV file that begins with an action. */
+const ADDRESSES = { action: 5, version: 6 } as const
 const PLAIN_DOMAIN = 'domain: expected no comma and no quotes'
 
 const fields = new Fields()
@@ -63,7 +65,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const isOfName = isReply || textAt(view, start, end, BLOCKED_WORD)
   const time = fields.takeTime(line, TIME)
   // That many columns distinguish a row from a text.
-  const isRow = time === TimeFound.none ? isOfName && count >= ROW_COLUMNS_MIN : isOfName || count >= ROW_COLUMNS_MIN
+  const isRow = isOfName ? time !== TimeFound.none || count >= ROW_COLUMNS_MIN : hasPacket(view, ADDRESSES)
   if (!isRow) return Verdict.unknown
   if (time !== TimeFound.found) return line.rejectTime()
   if (!isOfName) return Verdict.noDomain
@@ -108,8 +110,16 @@ function isFilter(view: DataView, start: number, end: number): boolean {
   fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, FILTER.version + 1)
   return (
     fields.has(FILTER.reason) &&
-    (fields.is(view, FILTER.version, '4') || fields.is(view, FILTER.version, '6')) &&
     (fields.is(view, FILTER.direction, 'in') || fields.is(view, FILTER.direction, 'out')) &&
-    fields.find(view, FILTER.action, FILTER_ACTIONS) !== NO_KEY
+    hasPacket(view, FILTER)
   )
+}
+
+/** Whether the columns are an action of pf and an IP version. */
+function hasPacket(
+  view: DataView,
+  { action, version }: { readonly action: number; readonly version: number },
+): boolean {
+  const isVersion = fields.is(view, version, '4') || fields.is(view, version, '6')
+  return isVersion && fields.find(view, action, FILTER_ACTIONS) !== NO_KEY
 }

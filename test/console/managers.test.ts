@@ -47,16 +47,29 @@ t.test('the managers of the groups that use a platform get a mail with the text 
     /Hello,\n\nPeople in your group use DeepSeek, an AI service which Acme has not approved\..*Send 1 Mail</s,
   )
   t.notMatch(form, /name="channel"/)
-  const refused = await admin.post(PATH, { text: 'a\u0007<b>' })
+  const receivers = /name="receivers" value="([^"]+)"/.exec(form)?.[1] ?? ''
+  const refused = await admin.post(PATH, { receivers, text: 'a\u0007<b>' })
   t.equal(refused.status, 400)
   t.match(refused.text, /role="alert">\s*text: expected.*a.&lt;b>/s)
-  t.match(await admin.post(PATH, { text: 'Ask them.' }), { status: 303, headers: { location: `${PATH}?done=sent` } })
+  t.match(await admin.post(PATH, { text: 'Ask them.' }), { status: 409, text: /managers have changed meanwhile/ })
+  t.match(await admin.post(PATH, { receivers, text: 'Ask them.' }), {
+    ...{ status: 303, headers: { location: `${PATH}?done=sent` } },
+  })
   const sent = (await admin.get(`${PATH}?done=sent`)).text
   t.match(sent, /The mails are being sent.*Sent last.*By a, through mail, to the managers of Finance\./s)
-  t.match(await admin.post(PATH, { text: 'Again.' }), { status: 409, text: /less than an hour ago/ })
+  t.match(await admin.post(PATH, { receivers, text: 'Again.' }), { status: 409, text: /less than an hour ago/ })
   const [channel] = store.alertChannels.ofOrganization(organization.id)
   t.match(JSON.parse(store.alertChannels.first(organization.id, channel?.id ?? '')?.json ?? ''), {
     ...{ type: 'manager', group: 'Finance', text: 'Ask them.', platform: { id: 'deepseek', name: 'DeepSeek' } },
+  })
+  const others = readGroups('ada,Finance,heidi@acme.example\nbob,Finance\neve,R&D <b>,ivan@acme.example\n', 'groups')
+  new Administration(store, site.clock).clientGroups.replace(
+    organization,
+    await storedGroups(store, organization, others),
+  )
+  t.match(await admin.post(PATH, { receivers, text: 'Again.' }), {
+    status: 409,
+    text: /managers have changed meanwhile/,
   })
   addMailChannel(site, 'other')
   t.match((await admin.get(PATH)).text, /<select id="channel" name="channel">.*>mail<.*>other</s)

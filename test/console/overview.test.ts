@@ -286,6 +286,9 @@ t.test('pages show the use of a range of days, which their links keep', async (t
     for (const [query, problem] of [
       ['from=2026-11-12&to=2026-11-05', /usual days<.*2026-11-12 is after 2026-11-05\./s],
       ['from=2020-01-01&to=2020-01-02', /The days are not from 2026-10-22 to 2026-11-20\./],
+      ['from=2026-10-21&to=2026-10-21', /The days are not from 2026-10-22 to 2026-11-20\./],
+      ['days=90', /days=90 is not one of 1, 7, 30\./],
+      ['days=30', undefined],
       ['from=<b>', /&quot;&lt;b>&quot; is not a date such as 2026-11-20\./],
       ['from=2026-11-05&to=2026-11-12', undefined],
       ['from=2026-11-12&to=2026-11-05&instead=7', undefined],
@@ -294,7 +297,9 @@ t.test('pages show the use of a range of days, which their links keep', async (t
       const { text } = await admin.get(`${path}?${query}`)
       if (problem === undefined) t.notMatch(text, /usual days/, `${path}?${query}`)
       else t.match(text, problem, `${path}?${query}`)
+      t.notMatch(text, /value="2026-10-21"/, 'no date before the first that the form allows')
     }
+  t.notMatch((await admin.post('/decisions/approve?from=overview', {})).text, /usual days/, 'not a date')
   const query = 'from=2026-11-05&to=2026-11-12'
   t.match(
     (await admin.get(`/overview?${query}`)).text,

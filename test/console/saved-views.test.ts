@@ -57,6 +57,14 @@ t.test('a saved view has all filters of its page, except for a search for people
   })
 })
 
+t.test('a saved comparison keeps both days', async (t) => {
+  const site = await serveConsole(t)
+  const query = 'before=2026-11-18&after=2026-11-19'
+  t.match(await site.signIn('a', 'admin').post('/saved-views', { name: 'Two days', path: '/compare', query }), {
+    headers: { location: `/compare?${query}` },
+  })
+})
+
 t.test('what is no view of the console is refused, and their number is limited', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
@@ -79,6 +87,8 @@ t.test('what is no view of the console is refused, and their number is limited',
   for (let at = 1; at < SAVED_VIEWS_MAX; at++) save(`view ${at}`)
   t.throws(() => save('more'), { code: 'CONFLICT', message: /at most 50 saved views/ })
   const admin = site.signIn('a', 'admin')
+  for (const path of ['/unknown', '/members', '//other.example', ''])
+    t.match(await admin.post('/saved-views', { name: 'no page', path, query: 'q=ada' }), { status: 400 }, path)
   const refused = await admin.post('/saved-views', { name: 'more', path: '/platforms', query: 'state=waiting' })
   t.match(refused, { status: 409, text: /at most 50 saved views/ })
 })

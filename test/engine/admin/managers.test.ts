@@ -1,3 +1,4 @@
+import type { SMTPServerOptions } from 'smtp-server'
 import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts'
@@ -26,12 +27,16 @@ const CLAUDE = { id: 'claude', name: 'Claude' }
 /** Use by people of each group, groups with managers, and a mail server. */
 async function made(
   t: Test,
-  { mode = 'full', alertPeople = false }: { mode?: ClientMode; alertPeople?: boolean } = {},
+  {
+    mode = 'full',
+    alertPeople = false,
+    server = {},
+  }: { mode?: ClientMode; alertPeople?: boolean; server?: SMTPServerOptions } = {},
 ) {
   const site = alertSite(t)
   const { store, clock, administration, directory } = site
   const organization = administration.organizations.set(site.organization, { clients: mode, alertPeople })
-  const { port, mails, ca } = await smtpServer(t, directory, { authOptional: true })
+  const { port, mails, ca } = await smtpServer(t, directory, { authOptional: true, ...server })
   const mail = { host: 'localhost', from: 'posture@acme.example', to: ['soc@acme.example'], port, ca }
   site.addChannel({ kind: 'smtp', ...mail }, { name: 'mail', of: organization })
   const sender = new Sender()
@@ -109,6 +114,33 @@ t.test('a message that waits is not sent when the group, its manager or its use 
     t.match(letters, name === 'nothing' ? [] : [{ failure: /no manager or no use any more/ }])
     t.notMatch(JSON.stringify(letters), /heidi|fay/, 'a dead letter contains no person')
   }
+})
+
+t.test('a message that waits is sent after the erasure of a person of another group', async (t) => {
+  const { administration, organization, clock, mails, notify, deliver } = await made(t)
+  notify(['Board'])
+  administration.persons.erase(organization, ['ada'])
+  await deliver()
+  t.equal(mails.length, 0, 'not while clients are being erased')
+  for (const _step of administration.organizations.eraseClients(organization));
+  clock.add(HOUR_MS)
+  await deliver()
+  t.match(mails, [{ to: ['heidi@acme.example'] }])
+})
+
+t.test('a dead letter does not repeat the address of a manager that a mail server refused', async (t) => {
+  const site = await made(t, {
+    server: {
+      onRcptTo: ({ address }, _session, done) =>
+        done(Object.assign(new Error(`<${address}>: no such mailbox`), { responseCode: 550 })),
+    },
+  })
+  site.notify(['Board'])
+  await site.deliver()
+  const [channel] = site.store.alertChannels.ofOrganization(site.organization.id)
+  const letters = site.store.alertChannels.deadLetters(site.organization.id, channel?.id ?? '')
+  t.match(letters, [{ failure: /no such mailbox/ }])
+  t.notMatch(JSON.stringify(letters), /heidi/)
 })
 
 t.test('mails to managers are refused', async (t) => {

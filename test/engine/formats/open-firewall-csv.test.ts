@@ -76,6 +76,22 @@ const rows: LogRow[] = [
     line: 'Permit,2026-11-20 09:15:02,1770009001,igb0,WAN,pass,4,6,TCP-S,198.51.100.9,192.0.2.1',
     verdict: 'noDomain',
   },
+  {
+    name: 'a row of addresses without a readable time',
+    line: 'Block,Nov |0 09:15:02,1770009001,igb0,WAN,block,4,6,TCP-S,198.51.100.9,192.0.2.1,40111,443,in,US,pfB_Top_v4,198.51.100.0/24,Feed,evil.example,Unknown,+',
+    verdict: 'reject',
+    reason: /time: expected/,
+  },
+  ...['2026-11-20T09:15:02Z', '2026-11-20 09:15:02', '1795166102'].map(
+    (time): LogRow => ({
+      name: `another CSV file that begins with an action, at ${time}`,
+      line: `Block,${time},192.0.2.45,claude.ai,443,tcp,GET,200`,
+      verdict: 'event',
+      format: 'any-csv',
+      host: 'claude.ai',
+      client: '192.0.2.45',
+    }),
+  ),
   { name: 'a single label', line: REPLY.replace('gemini.google.com', 'printer'), verdict: 'noDomain' },
   { name: 'the root', line: REPLY.replace('gemini.google.com', '.'), verdict: 'noDomain' },
   { name: 'a reverse lookup', line: REPLY.replace('gemini.google.com', '45.2.0.192.in-addr.arpa'), verdict: 'skip' },
