@@ -26,8 +26,9 @@ const FAULT_MS = { least: 100, most: 1500 } as const
 const SENDER_PAUSE_MS = { least: 0, most: 100 } as const
 const CHANGE_PAUSE_MS = { least: 0, most: 1000 } as const
 const NAME = 'claude.ai'
-/** The primary lost the brokers during a scan, and makes it again. */
-const PAUSED_SCAN = /"reason":"the brokers are not reachable; try again when they are","msg":"scan failed/
+/** The primary lost the brokers, or its place, during a scan. The next primary makes it again. */
+const PAUSED_SCAN =
+  /"reason":"(?:the brokers are not reachable; try again when they are|this node is a replica; [^"]*)","msg":"scan failed/
 /** The node was away too long. If the brokers have lost messages, it says something else. */
 const TRIMMED = /BROKERS_LOST.*it begins with message|ended with null/
 /** The nodes write what they report every few seconds, so the stores differ at most instants. */
