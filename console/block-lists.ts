@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  BLOCK_LIST_FORMATS,
-  type BlockListFormat,
-  blockListSource,
-  writeBlockList,
-} from '../engine/export/block-list-text.ts'
+import { blockListSource } from '../engine/export/block-list.ts'
+import { BLOCK_LIST_FORMATS, type BlockListFormat, writeBlockList } from '../engine/export/block-list-text.ts'
 import { FieldBlock } from '../engine/http/fields.ts'
 import type { HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Clock } from '../engine/kernel/process/clock.ts'

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ACTIVE_LINKS_MAX } from '../../engine/admin/block-list-links.ts'
 import {
   type BlockList,
+  blockListSource,
   type Entry,
   type EntryKind,
   LEFT_OUT,
@@ -10,13 +11,12 @@ import {
 import {
   BLOCK_LIST_FORMATS,
   type BlockListFormat,
-  blockListSource,
   productOf,
   summaryLines,
   writeBlockList,
 } from '../../engine/export/block-list-text.ts'
 import { BLOCKED_DECISIONS, type BlockedDecision, type BlockListSelection } from '../../engine/store/secrets.ts'
-import { Field, FieldFrame, FormError, Select } from '../design/form.tsx'
+import { Field, FieldFrame, Select } from '../design/form.tsx'
 import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Snippet, Time } from '../design/parts.tsx'
 import { type Column, Table, textColumn } from '../design/table.tsx'
@@ -26,8 +26,8 @@ import { csvFile } from '../http/csv.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import {
+  ActiveSecrets,
   EndedSecrets,
-  LabelField,
   labelColumn,
   revokeColumn,
   SecretNotice,
@@ -117,7 +117,6 @@ interface BlockListsProps extends SecretsProps<BlockListLinkRow> {
 function BlockLists(props: BlockListsProps) {
   const { view, form, nowMs, mayCreate, mayRevoke, created, origin, done } = props
   const { active, ended } = view
-  const isFull = active.length >= ACTIVE_LINKS_MAX
   return (
     <>
       <PageHead title="Block lists" about="Firewalls, proxies and DNS servers block what is not approved">
@@ -140,46 +139,31 @@ function BlockLists(props: BlockListsProps) {
           </div>
         </Card>
       )}
-      <div class={mayCreate ? 'wide' : undefined}>
-        {active.length === 0 ? (
-          <Empty title="No active link">
-            <p class="muted">
-              {mayCreate
-                ? 'Create a link for each device, so that you can revoke one without the others. Or download a list once.'
-                : 'Ask an admin of the organization to create one.'}
-            </p>
-          </Empty>
-        ) : (
-          <Card title="Active links" note={`${active.length} of ${ACTIVE_LINKS_MAX}`} bare>
-            <Table id="links" label="Active links" columns={blockListColumns(nowMs, mayRevoke)} rows={active} />
-          </Card>
-        )}
-        {mayCreate && (
-          <Card title="Create link">
-            {isFull ? (
-              <p class="muted">{ACTIVE_LINKS_MAX} links are active, which is the limit. Revoke one first.</p>
-            ) : (
-              <form class="stack" method="post" action={BLOCK_LISTS_PATH}>
-                <FormError form={form} />
-                <LabelField form={form} hint="The device that will download it." />
-                <Select name="blocks" label="What it blocks" form={form} options={BLOCKED_OPTIONS} />
-                <Field
-                  name="risk"
-                  label="Risk from"
-                  type="number"
-                  form={form}
-                  value="0"
-                  required
-                  hint="0 to 100: only platforms with at least this risk."
-                />
-                <button class="first" type="submit">
-                  Create Link
-                </button>
-              </form>
-            )}
-          </Card>
-        )}
-      </div>
+      <ActiveSecrets
+        {...{
+          path: BLOCK_LISTS_PATH,
+          verb: 'Create',
+          noun: 'link',
+          rows: active,
+          max: ACTIVE_LINKS_MAX,
+          form,
+          mayCreate,
+        }}
+        columns={blockListColumns(nowMs, mayRevoke)}
+        why="Create a link for each device, so that you can revoke one without the others. Or download a list once."
+        hint="The device that will download it."
+      >
+        <Select name="blocks" label="What it blocks" form={form} options={BLOCKED_OPTIONS} />
+        <Field
+          name="risk"
+          label="Risk from"
+          type="number"
+          form={form}
+          value="0"
+          required
+          hint="0 to 100: only platforms with at least this risk."
+        />
+      </ActiveSecrets>
       <EndedSecrets label="Revoked links" columns={[linkLabel(nowMs)]} rows={ended} nowMs={nowMs} />
     </>
   )

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { lastNotified, mailChannels, managerText } from '../../engine/admin/managers.ts'
+import { lastNotified, type ManagerDraft, mailChannels, managerDraft } from '../../engine/admin/managers.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { MANAGER_TEXT_BYTES_MAX } from '../../engine/limits.ts'
-import { type DayRange, lastDaysOf } from '../../engine/scan/periods.ts'
-import { type PlatformGroup, platformGroups } from '../../engine/scan/platform-groups.ts'
+import type { PlatformGroup } from '../../engine/scan/platform-groups.ts'
 import type { AlertChannel } from '../../engine/store/alert-channels.ts'
 import type { AuditEntry } from '../../engine/store/audit-log.ts'
-import { clientModeOf, mayNamePeople } from '../../engine/store/organizations.ts'
+import { mayNameToManager } from '../../engine/store/organizations.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { FormError, Select, TextArea } from '../design/form.tsx'
 import { Card, countOf, countText, Empty, lastDays, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
@@ -28,9 +27,9 @@ export const MANAGER_ROUTES: readonly Route[] = [
     const { fields } = visit.request
     const { site } = visit
     const { id } = registered(visit, name)
-    const notified = site.store.environment.read(() => notifiable(groupsOf(visit, id)))
-    const groups = notified.map((group) => group.name)
     const platform = { id, name }
+    const { range, notified } = managerDraft(site.store, visit.organization, platform, visit.nowMs)
+    const groups = notified.map((group) => group.name)
     const channel = fields.text('channel') || undefined
     try {
       // A mail cannot be recalled, so it goes only to managers that the page has shown.
@@ -39,7 +38,7 @@ export const MANAGER_ROUTES: readonly Route[] = [
       await visit.change('manager.notify', {
         platform,
         groups,
-        range: rangeOf(visit),
+        range,
         text: fields.text('text'),
         channel,
       })
@@ -62,21 +61,6 @@ function registered({ site, organization }: Visit, name: string): Platform {
   throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the registry`)
 }
 
-function rangeOf({ organization, nowMs }: Visit): DayRange {
-  return lastDaysOf(organization.evidenceWindowDays, nowMs)
-}
-
-/** The groups with people who used the platform. */
-function groupsOf(visit: Visit, platformId: string): PlatformGroup[] {
-  const { site, organization } = visit
-  const groups = platformGroups(site.store, organization, platformId, rangeOf(visit))
-  return groups.filter(({ people }) => people.length > 0)
-}
-
-function notifiable(groups: readonly PlatformGroup[]): PlatformGroup[] {
-  return groups.filter(({ manager }) => manager !== '')
-}
-
 function receiversHash(groups: readonly PlatformGroup[]): string {
   const receivers = groups.map(({ name, manager }) => [name, manager]).sort()
   return createHash('sha256').update(JSON.stringify(receivers)).digest('base64url')
@@ -85,14 +69,12 @@ function receiversHash(groups: readonly PlatformGroup[]): string {
 function managersPage(visit: Visit, name: string, state: FormState, status: number): Answer {
   const { site, organization, nowMs, request } = visit
   const { id } = registered(visit, name)
-  const { states } = site.store.decisions.inForce(organization.id, nowMs)
   const content = Managers({
     name,
-    groups: groupsOf(visit, id),
+    ...managerDraft(site.store, organization, { id, name }, nowMs),
     channels: mailChannels(site.store, organization.id),
-    text: managerText(organization, name, states.get(id) ?? 'waiting'),
     last: lastNotified(site.store, organization.id, name),
-    namesPeople: mayNamePeople(organization) && clientModeOf(organization) === 'full',
+    namesPeople: mayNameToManager(organization),
     windowDays: organization.evidenceWindowDays,
     form: state,
     nowMs,
@@ -101,12 +83,9 @@ function managersPage(visit: Visit, name: string, state: FormState, status: numb
   return visit.page(`Notify managers: ${name}`, '/platforms', content, { status })
 }
 
-interface ManagersProps {
+interface ManagersProps extends ManagerDraft {
   readonly name: string
-  readonly groups: readonly PlatformGroup[]
   readonly channels: readonly AlertChannel[]
-  /** What the mails say if nobody edits it. */
-  readonly text: string
   readonly last: AuditEntry | undefined
   readonly namesPeople: boolean
   readonly windowDays: number
@@ -125,8 +104,7 @@ const COLUMNS: readonly Column<PlatformGroup>[] = [
 ]
 
 function Managers(props: ManagersProps) {
-  const { name, groups, windowDays, isSent } = props
-  const notified = notifiable(groups)
+  const { name, groups, notified, windowDays, isSent } = props
   const mails = notified.length
   return (
     <>
@@ -163,7 +141,7 @@ function Managers(props: ManagersProps) {
           >
             <Table id="managers" label="Who gets a mail" columns={COLUMNS} rows={groups} />
           </Card>
-          {mails > 0 && <Mail {...props} notified={notified} />}
+          {mails > 0 && <Mail {...props} />}
         </>
       )}
     </>
@@ -184,11 +162,7 @@ function Last({ last, nowMs }: ManagersProps) {
   )
 }
 
-interface MailProps extends ManagersProps {
-  readonly notified: readonly PlatformGroup[]
-}
-
-function Mail({ name, channels, text, namesPeople, form: state, notified }: MailProps) {
+function Mail({ name, channels, text, namesPeople, form: state, notified }: ManagersProps) {
   if (channels.length === 0) {
     return (
       <Empty title="No alert channel sends mail">

@@ -5,16 +5,16 @@ import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { SCOPES, type Scope } from '../../engine/store/secrets.ts'
 import { Checks, Field, FormError, Select, SubmitOrCancel, TwoStep } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
-import { Card, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
-import { type Column, Table, timeColumn } from '../design/table.tsx'
+import { Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { type Column, timeColumn } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState, readForm, refusedForm } from '../form.ts'
 import type { Answer } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import {
+  ActiveSecrets,
   type CreatedSecret,
   EndedSecrets,
-  LabelField,
   SecretLabel,
   SecretNotice,
   type SecretPages,
@@ -60,7 +60,6 @@ const PATH = '/api-keys'
 function ApiKeys(props: SecretsProps<ApiKeyRow>) {
   const { view, form, nowMs, mayCreate, mayRevoke, created, done } = props
   const { active, ended } = view
-  const isFull = active.length >= ACTIVE_API_KEYS_MAX
   return (
     <>
       <PageHead title="API Keys" about="Programs read the findings of this organization with a key">
@@ -70,42 +69,19 @@ function ApiKeys(props: SecretsProps<ApiKeyRow>) {
       <SecretNotice kind="key" created={created}>
         Send it in the header <code>X-API-Key</code>.
       </SecretNotice>
-      <div class={mayCreate ? 'wide' : undefined}>
-        {active.length === 0 ? (
-          <Empty title="No active key">
-            <p class="muted">
-              {mayCreate
-                ? 'Create a key for each program that reads the API, so that you can revoke one without the others.'
-                : 'Ask an admin of the organization to create one.'}
-            </p>
-          </Empty>
-        ) : (
-          <Card title="Active keys" note={`${active.length} of ${ACTIVE_API_KEYS_MAX}`} bare>
-            <Table id="keys" label="Active keys" columns={apiKeyColumns(nowMs, mayRevoke)} rows={active} />
-          </Card>
-        )}
-        {mayCreate && (
-          <Card title="Create key">
-            {isFull ? (
-              <p class="muted">{ACTIVE_API_KEYS_MAX} keys are active, which is the limit. Revoke one first.</p>
-            ) : (
-              <form class="stack" method="post" action={PATH}>
-                <FormError form={form} />
-                <LabelField form={form} hint="The program that will use it." />
-                <Checks
-                  name="scopes"
-                  label="What it can read"
-                  form={form}
-                  options={SCOPES.map((scope) => [scope, SCOPE_NAMES[scope]])}
-                />
-                <button class="first" type="submit">
-                  Create Key
-                </button>
-              </form>
-            )}
-          </Card>
-        )}
-      </div>
+      <ActiveSecrets
+        {...{ path: PATH, verb: 'Create', noun: 'key', rows: active, max: ACTIVE_API_KEYS_MAX, form, mayCreate }}
+        columns={apiKeyColumns(nowMs, mayRevoke)}
+        why="Create a key for each program that reads the API, so that you can revoke one without the others."
+        hint="The program that will use it."
+      >
+        <Checks
+          name="scopes"
+          label="What it can read"
+          form={form}
+          options={SCOPES.map((scope) => [scope, SCOPE_NAMES[scope]])}
+        />
+      </ActiveSecrets>
       {active.length > 0 && (
         <p class="small muted">
           An active key without a request for {UNUSED_DAYS} days is marked as unused: revoke it. At most{' '}

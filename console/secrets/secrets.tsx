@@ -1,8 +1,8 @@
 import type { ComponentChildren, VNode } from 'preact'
 import type { Action } from '../../engine/admin/actions.ts'
 import { type Secret, type SecretStatus, statusOf } from '../../engine/store/secrets.ts'
-import { Field, TwoStep } from '../design/form.tsx'
-import { countText, Notice, SecretText, Time } from '../design/parts.tsx'
+import { Field, FormError, TwoStep } from '../design/form.tsx'
+import { Card, countText, Empty, Notice, SecretText, Time } from '../design/parts.tsx'
 import { type Column, csvOnly, Table, timeColumn } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState, refusedForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
@@ -160,6 +160,61 @@ export function revokeColumn<Row extends SecretRow>(path: string): Column<Row> {
     cell: ({ id, label }) => <TwoStep action={`${path}/${id}/revoke`} verb="Revoke" label={label} />,
     quiet: true,
   }
+}
+
+interface ActiveSecretsProps<Row extends SecretRow> extends Pick<SecretsProps<Row>, 'form' | 'mayCreate'> {
+  /** The form is posted to this path. */
+  readonly path: string
+  readonly verb: 'Create' | 'Generate'
+  readonly noun: 'key' | 'token' | 'link'
+  readonly rows: readonly Row[]
+  readonly columns: readonly Column<Row>[]
+  /** Active secrets at a time; undefined: no limit. */
+  readonly max?: number
+  /** Why to create one, while there is none. */
+  readonly why: string
+  /** What will use a new one. */
+  readonly hint: string
+  /** More fields of the form. */
+  readonly children?: ComponentChildren
+}
+
+/** The active secrets, and the form that creates another one. */
+export function ActiveSecrets<Row extends SecretRow>(props: ActiveSecretsProps<Row>) {
+  const { path, verb, noun, rows, columns, max, why, hint, form, mayCreate, children } = props
+  const label = `Active ${noun}s`
+  const note = max === undefined ? countText(rows.length) : `${rows.length} of ${max}`
+  return (
+    <div class={mayCreate ? 'wide' : undefined}>
+      {rows.length === 0 ? (
+        <Empty title={`No active ${noun}`}>
+          <p class="muted">{mayCreate ? why : `Ask an admin of the organization to ${verb.toLowerCase()} one.`}</p>
+        </Empty>
+      ) : (
+        <Card title={label} note={note} bare>
+          <Table id={`${noun}s`} label={label} columns={columns} rows={rows} />
+        </Card>
+      )}
+      {mayCreate && (
+        <Card title={`${verb} ${noun}`}>
+          {max !== undefined && rows.length >= max ? (
+            <p class="muted">
+              {max} {noun}s are active, which is the limit. Revoke one first.
+            </p>
+          ) : (
+            <form class="stack" method="post" action={path}>
+              <FormError form={form} />
+              <LabelField form={form} hint={hint} />
+              {children}
+              <button class="first" type="submit">
+                {verb} {noun.charAt(0).toUpperCase() + noun.slice(1)}
+              </button>
+            </form>
+          )}
+        </Card>
+      )}
+    </div>
+  )
 }
 
 interface EndedSecretsProps<Row extends SecretRow> {

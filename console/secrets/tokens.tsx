@@ -1,12 +1,11 @@
 import { describeBinding } from '../../engine/admin/tokens.ts'
-import { FormError } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
-import { Card, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
-import { type Column, countColumn, Table, timeColumn } from '../design/table.tsx'
+import { Notice, PageHead, Time } from '../design/parts.tsx'
+import { type Column, countColumn, timeColumn } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 import {
+  ActiveSecrets,
   EndedSecrets,
-  LabelField,
   labelColumn,
   revokeColumn,
   SecretNotice,
@@ -78,37 +77,12 @@ export function Tokens(props: TokensProps) {
       <SecretNotice kind="token" created={created}>
         <a href="/setup-guide">Setup</a> says where to put it.
       </SecretNotice>
-      <div class={mayCreate ? 'wide' : undefined}>
-        {active.length === 0 ? (
-          <Empty title="No active token">
-            <p class="muted">
-              {mayCreate
-                ? 'Generate a token first. Then start a collector or a log sender with it.'
-                : 'Ask an admin of the organization to generate one.'}
-            </p>
-          </Empty>
-        ) : (
-          <Card title="Active tokens" note={countText(active.length)} bare>
-            <Table
-              id="tokens"
-              label="Active tokens"
-              columns={[...tokenColumns(nowMs, mayRevoke), ...(mayVerify ? [verifyColumn] : [])]}
-              rows={active}
-            />
-          </Card>
-        )}
-        {mayCreate && (
-          <Card title="Generate token">
-            <form class="stack" method="post" action="/monitoring-tokens">
-              <FormError form={form} />
-              <LabelField form={form} hint="The sensor or sender that will use it." />
-              <button class="first" type="submit">
-                Generate Token
-              </button>
-            </form>
-          </Card>
-        )}
-      </div>
+      <ActiveSecrets
+        {...{ path: '/monitoring-tokens', verb: 'Generate', noun: 'token', rows: active, form, mayCreate }}
+        columns={[...tokenColumns(nowMs, mayRevoke), ...(mayVerify ? [verifyColumn] : [])]}
+        why="Generate a token first. Then start a collector or a log sender with it."
+        hint="The sensor or sender that will use it."
+      />
       <EndedSecrets label="Revoked and expired tokens" columns={[tokenLabel(nowMs)]} rows={ended} nowMs={nowMs} />
     </>
   )

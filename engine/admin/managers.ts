@@ -2,7 +2,8 @@ import type { ManagerMessage } from '../alert/message.ts'
 import { HOUR_MS, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { ALERT_MESSAGES_WAITING_MAX, MANAGER_TEXT_BYTES_MAX } from '../limits.ts'
-import type { DayRange } from '../scan/periods.ts'
+import { type DayRange, lastDaysOf } from '../scan/periods.ts'
+import { type PlatformGroup, platformGroups } from '../scan/platform-groups.ts'
 import type { AlertChannel } from '../store/alert-channels.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import type { DecisionState } from '../store/decisions.ts'
@@ -29,6 +30,33 @@ export interface ManagerMails {
   readonly text: string
   /** By name or id. undefined: the only one of mail. */
   readonly channel: string | undefined
+}
+
+/** Who may get a mail about the use of a platform, and what it is about. */
+export interface ManagerDraft {
+  /** The evidence window. */
+  readonly range: DayRange
+  /** The groups with people who used the platform. */
+  readonly groups: readonly PlatformGroup[]
+  /** Those of them that have a manager. */
+  readonly notified: readonly PlatformGroup[]
+  /** What a mail says if nobody edits it. */
+  readonly text: string
+}
+
+export function managerDraft(
+  store: Store,
+  organization: Organization,
+  { id, name }: ManagerMails['platform'],
+  nowMs: number,
+): ManagerDraft {
+  return store.environment.read(() => {
+    const range = lastDaysOf(organization.evidenceWindowDays, nowMs)
+    const groups = platformGroups(store, organization, id, range).filter(({ people }) => people.length > 0)
+    const { states } = store.decisions.inForce(organization.id, nowMs)
+    const text = managerText(organization, name, states.get(id) ?? 'waiting')
+    return { range, groups, notified: groups.filter(({ manager }) => manager !== ''), text }
+  })
 }
 
 /** What a mail says if nobody edits it. */

@@ -1,6 +1,6 @@
 import { dayText } from '../kernel/process/clock.ts'
 import { platformGroups } from '../scan/platform-groups.ts'
-import { clientModeOf, mayNamePeople } from '../store/organizations.ts'
+import { clientModeOf, mayNamePeople, mayNameToManager } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { lineOf } from './condition.ts'
 import type { AlertJson, ChannelMessage, CompletedMessage, ManagerMessage } from './message.ts'
@@ -21,9 +21,7 @@ function completedManagerMessage(store: Store, message: ManagerMessage): Complet
   const groups = platformGroups(store, organization, platform.id, { firstDay, lastDay })
   const { manager = '', people = [] } = groups.find(({ name }) => name === group) ?? {}
   if (manager === '' || people.length === 0) return undefined
-  // A pseudonym says nothing to a manager.
-  const mayName = mayNamePeople(organization) && clientModeOf(organization) === 'full'
-  const named = mayName ? people.slice(0, NAMED_MAX) : []
+  const named = mayNameToManager(organization) ? people.slice(0, NAMED_MAX) : []
   const others = people.length - named.length
   const lines = [
     message.text,

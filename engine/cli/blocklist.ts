@@ -1,5 +1,5 @@
-import { type BlockList, type Entry, LEFT_OUT } from '../export/block-list.ts'
-import { BLOCK_LIST_FORMATS, blockListSource, summaryLines, writeBlockList } from '../export/block-list-text.ts'
+import { type BlockList, blockListSource, type Entry, LEFT_OUT } from '../export/block-list.ts'
+import { BLOCK_LIST_FORMATS, summaryLines, writeBlockList } from '../export/block-list-text.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
 import { oneOf, wholeNumber } from '../kernel/process/settings.ts'

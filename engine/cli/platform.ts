@@ -3,7 +3,7 @@ import { type Contact, USES, type Use, useOf } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { scoreOf } from '../../registry/risk-sum.ts'
 import { type NamesOf, namesOf, type PlatformDay, type PlatformUse, type SourceUse } from '../admin/client-use.ts'
-import { managerText } from '../admin/managers.ts'
+import { managerDraft } from '../admin/managers.ts'
 import { USE_NAMES } from '../admin/platform-rows.ts'
 import { dayText } from '../kernel/process/clock.ts'
 import { duration } from '../kernel/process/duration.ts'
@@ -12,8 +12,7 @@ import { oneOf } from '../kernel/process/settings.ts'
 import type { Shown } from '../kernel/process/table.ts'
 import { Evidence } from '../scan/evidence.ts'
 import { type PublishedPlatform, publishedPlatform } from '../scan/listed-discovery.ts'
-import { lastDaysOf } from '../scan/periods.ts'
-import { type PlatformGroup, platformGroups } from '../scan/platform-groups.ts'
+import type { PlatformGroup } from '../scan/platform-groups.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { contactFields } from '../store/client-records.ts'
 import type { ClientUse } from '../store/client-sum.ts'
@@ -234,13 +233,10 @@ export const commands: Commands = {
       const platform = platformOf(registry.catalogOf(organization.id).platforms, named)
       administration.clients.note(organization, { platform: platform.name })
       const nowMs = clock.nowMs()
-      const range = lastDaysOf(organization.evidenceWindowDays, nowMs)
-      const { states } = store.decisions.inForce(organization.id, nowMs)
-      const { text = managerText(organization, platform.name, states.get(platform.id) ?? 'waiting') } = given
-      const found = store.environment.read(() => platformGroups(store, organization, platform.id, range))
-      const using = found.filter(({ people }) => people.length > 0)
-      if (dryRun) return mails(using)
-      const notified = using.filter(({ manager }) => manager !== '')
+      const draft = managerDraft(store, organization, platform, nowMs)
+      if (dryRun) return mails(draft.groups)
+      const { range, notified } = draft
+      const { text = draft.text } = given
       const groups = notified.map(({ name }) => name)
       administration.managers.notifyManagers(organization, { platform, groups, range, text, channel })
       return mails(notified)

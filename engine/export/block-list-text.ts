@@ -1,10 +1,6 @@
-import type { Rule } from '../../registry/catalog.ts'
 import { isoSeconds } from '../kernel/process/clock.ts'
 import type { Organization } from '../store/organizations.ts'
-import { SERVICE_WIDE } from '../store/own-platforms.ts'
-import type { RegistryInForce } from '../store/registry-in-force.ts'
 import type { BlockListSelection } from '../store/secrets.ts'
-import type { Store } from '../store/store.ts'
 import {
   type BlockList,
   type BlockListSource,
@@ -213,23 +209,6 @@ export function summaryLines(list: BlockList, { blocks, riskMin }: BlockListSele
 /** Names of organizations are one line, but may have any letters. */
 function asciiText(text: string): string {
   return JSON.stringify(text).replace(/[^\x20-\x7e]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
-}
-
-/** Everything that a list of an organization depends on, from one snapshot of the store. */
-export function blockListSource(
-  store: Store,
-  registry: RegistryInForce,
-  { id, domain }: Organization,
-  nowMs: number,
-): BlockListSource {
-  return store.environment.read(() => {
-    const { platforms, rules } = registry.catalogOf(id)
-    const present = new Set(platforms.map((platform) => platform.id))
-    const isDisabled = ({ platform }: Rule): boolean => !present.has(platform.id)
-    const disabledRules = [...registry.catalogOf(SERVICE_WIDE).rules, ...registry.base.rules].filter(isDisabled)
-    const decisions = store.decisions.inForce(id, nowMs)
-    return { rules, disabledRules, matcher: registry.matcherOf(id), decisions, ownDomain: domain }
-  })
 }
 
 /** A list of an organization, and its text with the time of its generation. */

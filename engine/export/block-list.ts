@@ -9,7 +9,11 @@ import { USE_SPECIFICITY_MIN } from '../../registry/platform-type.ts'
 import { BACKGROUND_HOSTS, SHARED_HOSTS } from '../../registry/quality.ts'
 import { BLOCK_LIST_ENTRIES_MAX } from '../limits.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
+import type { Organization } from '../store/organizations.ts'
+import { SERVICE_WIDE } from '../store/own-platforms.ts'
+import type { RegistryInForce } from '../store/registry-in-force.ts'
 import type { BlockListSelection } from '../store/secrets.ts'
+import type { Store } from '../store/store.ts'
 
 /**
  * Names that a block list must not cover: those that the registry gives to platforms that the list
@@ -163,6 +167,23 @@ export interface BlockListSource {
   readonly decisions: Pick<DecisionsInForce, 'states'>
   /** The domain of the organization. */
   readonly ownDomain: string
+}
+
+/** Everything that a list of an organization depends on, from one snapshot of the store. */
+export function blockListSource(
+  store: Store,
+  registry: RegistryInForce,
+  { id, domain }: Organization,
+  nowMs: number,
+): BlockListSource {
+  return store.environment.read(() => {
+    const { platforms, rules } = registry.catalogOf(id)
+    const present = new Set(platforms.map((platform) => platform.id))
+    const isDisabled = ({ platform }: Rule): boolean => !present.has(platform.id)
+    const disabledRules = [...registry.catalogOf(SERVICE_WIDE).rules, ...registry.base.rules].filter(isDisabled)
+    const decisions = store.decisions.inForce(id, nowMs)
+    return { rules, disabledRules, matcher: registry.matcherOf(id), decisions, ownDomain: domain }
+  })
 }
 
 /**

@@ -82,6 +82,11 @@ export function mayNamePeople(organization: Organization): boolean {
   return organization.alertPeople === true && clientModeOf(organization) !== 'off'
 }
 
+/** Whether a mail to a manager may name people. A pseudonym says nothing to a manager. */
+export function mayNameToManager(organization: Organization): boolean {
+  return mayNamePeople(organization) && clientModeOf(organization) === 'full'
+}
+
 /** Whether clients that were stored with the old setting must not be kept. */
 export function keepsLess(before: Pick<Organization, 'clients'>, after: Pick<Organization, 'clients'>): boolean {
   return CLIENT_MODES.indexOf(clientModeOf(after)) > CLIENT_MODES.indexOf(clientModeOf(before))
