@@ -13,9 +13,9 @@ import { type CheckName, failedBy, type Step, type StepOrder, type StepOutcome }
  */
 const LOAD: Readonly<Record<CheckName, () => Promise<Step>>> = {
   settings: async () => (await import('./settings.ts')).checkRegistry,
-  interface: async () => (await import('./steps.ts')).checkInterface,
-  health: async () => (await import('./steps.ts')).checkHealth,
-  outbox: async () => (await import('./steps.ts')).checkOutbox,
+  interface: async () => (await import('./interface.ts')).checkInterface,
+  health: async () => (await import('./health.ts')).checkHealth,
+  outbox: async () => (await import('./outbox.ts')).checkOutbox,
   resolution: async () => (await import('./service.ts')).checkResolution,
   tls: async () => (await import('./service.ts')).checkTls,
   token: async () => (await import('./service.ts')).checkToken,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { checkOutbox } from '../../../collector/check/steps.ts'
+import { checkOutbox } from '../../../collector/check/outbox.ts'
 import { collectorSettings } from '../../../collector/config.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 
