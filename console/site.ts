@@ -17,6 +17,7 @@ import { PasswordHasher } from './sign-in/passwords.ts'
 import { PendingForms } from './sign-in/pending-forms.ts'
 import { ProviderHttp } from './sign-in/provider-http.ts'
 import { relyingPartyOf } from './sign-in/webauthn.ts'
+import { KeptFiles } from './try-file/kept-files.ts'
 import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
 /** The dependencies of every route. */
@@ -39,6 +40,7 @@ export interface Site {
   /** undefined if passkeys do not work at the console's origin. */
   readonly passkeys: PasskeySignIn | undefined
   readonly fileTrials: FileTrials
+  readonly keptFiles: KeptFiles
   readonly channelTests: ChannelTests
   readonly log: Logger
   /** Replaces the networks of SiteOptions.outboundNetworks. */
@@ -46,6 +48,7 @@ export interface Site {
 }
 
 interface SiteOptions {
+  readonly dataDirectory: string
   /** The public origin (--console-origin); '' if the Host field has it. */
   readonly origin: string
   /** The file with the key of encrypted client secrets. */
@@ -60,7 +63,15 @@ interface SiteOptions {
 
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest' | 'log'>,
-  { origin, keyFile, outboundNetworks, trials, limitsNetworks = true, counters = new ConsoleCounters() }: SiteOptions,
+  {
+    dataDirectory,
+    origin,
+    keyFile,
+    outboundNetworks,
+    trials,
+    limitsNetworks = true,
+    counters = new ConsoleCounters(),
+  }: SiteOptions,
 ): Site {
   const secrets = new SecretsKey(keyFile)
   const relyingParty = relyingPartyOf(origin)
@@ -82,6 +93,7 @@ export function makeSite(
     shownOnce: new ShownOnce(),
     passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
     fileTrials: new FileTrials(trials),
+    keptFiles: new KeptFiles(dataDirectory, given.log),
     channelTests,
     allowOutbound(networks) {
       providerHttp.allow(networks)

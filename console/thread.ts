@@ -73,6 +73,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('th
   const site = makeSite(
     { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest, log },
     {
+      dataDirectory: data.dataDirectory,
       origin: data.origin,
       keyFile: data.secretsKeyFile,
       outboundNetworks: data.outboundNetworks,

@@ -7,9 +7,12 @@ import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import { scoreOf } from '../../registry/risk-sum.ts'
 import { type ChartTone, Key, Shares } from '../design/chart.tsx'
 import { HiddenTraffic } from '../design/coverage.tsx'
+import { Options } from '../design/form.tsx'
 import { Card, countOf, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
 import { type Column, csvOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
+import { KEPT_MS } from '../try-file/limits.ts'
+import type { Outcome } from '../try-file/upload.ts'
 
 interface TriedRow extends TriedPlatform {
   readonly type: string
@@ -33,16 +36,28 @@ export interface TriedView {
   /** Of a log: the share of messages that were understood, 0 to 1. */
   readonly understood: number
   readonly windowDays: number
+  readonly adding: Adding
 }
 
-export interface ReadFile {
-  readonly name: string
-  readonly bytes: number
-  readonly report: CaptureReport | LogReport
-}
+/**
+ * How a file can be added to the organization. `no`: it is a capture, names no platform, was not read
+ * to its end, or the member may not.
+ */
+export type Adding =
+  | { readonly kind: 'kept'; readonly id: string; readonly organizationName: string; readonly tokens: readonly Token[] }
+  | { readonly kind: 'not kept'; readonly problem: string }
+  | { readonly kind: 'no' }
+
+type Token = readonly [id: string, label: string]
+
+export type ReadFile = Extract<Outcome, { kind: 'read' }>
 
 /** Adds what the organization's registry and approvals say about the platforms. */
-export function triedFile({ site, organization, nowMs }: Visit, { name, bytes, report }: ReadFile): TriedView {
+export function triedFile(
+  { site, organization, nowMs }: Visit,
+  { name, bytes, report }: ReadFile,
+  adding: Adding,
+): TriedView {
   const matcher = site.registry.matcherOf(organization.id)
   const { approved, plans } = site.store.decisions.inForce(organization.id, nowMs)
   const platforms = report.platforms.flatMap((tried): TriedRow[] => {
@@ -71,6 +86,7 @@ export function triedFile({ site, organization, nowMs }: Visit, { name, bytes, r
     coverage: isCapture ? coverageJson({ sensors: 1, days: 1, counters: report.coverage }) : undefined,
     understood: isCapture ? 1 : understoodShare(report),
     windowDays: organization.evidenceWindowDays,
+    adding,
   }
 }
 
@@ -95,6 +111,7 @@ export function TriedFile({ view, nowMs, mayReadTokens }: TriedFileProps) {
       </p>
       <Remarks view={view} />
       <Figures view={view} nowMs={nowMs} />
+      <Add view={view} />
       {platforms.length > 0 ? (
         <FoundPlatforms view={view} nowMs={nowMs} />
       ) : (
@@ -213,6 +230,49 @@ function Figures({ view, nowMs }: { readonly view: TriedView; readonly nowMs: nu
         </dd>
       </div>
     </dl>
+  )
+}
+
+/** Adds the matches of a log to the organization. */
+function Add({ view: { adding, matches } }: { readonly view: TriedView }) {
+  if (adding.kind === 'no') return null
+  if (adding.kind === 'not kept') {
+    return (
+      <Notice tone="warn" title="This file cannot be added here">
+        <p>
+          It could not be kept: {adding.problem}. Add it with <code>posture-admin ingest file</code>.
+        </p>
+      </Notice>
+    )
+  }
+  const { id, organizationName, tokens } = adding
+  const [first] = tokens
+  if (first === undefined) {
+    return (
+      <Notice tone="warn" title={`To add this log to ${organizationName}, create a monitoring token first`}>
+        <a href="/monitoring-tokens">Monitoring Tokens</a>
+      </Notice>
+    )
+  }
+  return (
+    <Card title={`Add this log to ${organizationName}`}>
+      <form class="stack" method="post" action="/try-file/add">
+        <input type="hidden" name="file" value={id} />
+        <div class="field">
+          <label for="token">As logs of the monitoring token</label>
+          <Options name="token" options={tokens} chosen={first[0]} />
+          <p class="hint">
+            Its time zone and custom format apply. Lines that were added before are not counted again. The service keeps
+            the file for {countOf(KEPT_MS / 60_000, 'minute')}, so that you can add it.
+          </p>
+        </div>
+        <div class="row">
+          <button type="submit" data-busy="Adding …">
+            Add {countOf(matches, 'event')} to {organizationName}
+          </button>
+        </div>
+      </form>
+    </Card>
   )
 }
 

@@ -1,31 +1,73 @@
 import type { VNode } from 'preact'
 import type { Order } from '../../dry-run/report.ts'
 import { DAY_MS } from '../../engine/kernel/process/clock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
-import { PageHead } from '../design/parts.tsx'
-import { page, type Route, uploadForm } from '../http/router.ts'
+import { statusOf } from '../../engine/store/secrets.ts'
+import { countOf, Notice, PageHead } from '../design/parts.tsx'
+import type { Answer } from '../http/answer.ts'
+import { form, page, type Route, uploadForm } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
+import type { AddedFile } from '../try-file/add-process.ts'
 import type { FileProcess } from '../try-file/file-process.ts'
 import { FILE_FIELD, FILE_MIB_MAX, TRIAL_RULES_MAX } from '../try-file/limits.ts'
 import type { Unready } from '../try-file/trials.ts'
 import { receiveFile } from '../try-file/upload.ts'
-import { TriedFile, type TriedView, triedFile } from './tried-file.tsx'
+import { type Adding, type ReadFile, TriedFile, type TriedView, triedFile } from './tried-file.tsx'
 
 interface TryFileProps {
   readonly nowMs: number
   readonly mayReadTokens: boolean
   readonly error?: string
   readonly tried?: TriedView
+  readonly added?: Added | undefined
 }
 
+/** What became of a file that was added, or why it was not. */
+type Added = AddedFile | { readonly problem: string }
+
 /** A form for a file, below what the last file showed. */
-function TryFile({ nowMs, mayReadTokens, error, tried }: TryFileProps) {
+function TryFile({ nowMs, mayReadTokens, error, tried, added }: TryFileProps) {
   return (
     <>
-      <PageHead title="Try a file" about="What a capture or a log would show. Nothing of it is stored." />
+      <PageHead title="Try a file" about="What a capture or a log would show, before anything of it is stored." />
+      {added !== undefined && <AddedNotice added={added} />}
       {tried !== undefined && <TriedFile view={tried} nowMs={nowMs} mayReadTokens={mayReadTokens} />}
       <FileForm title={tried === undefined ? 'Choose a file' : 'Try another file'} error={error} />
+    </>
+  )
+}
+
+function AddedNotice({ added }: { readonly added: Added }) {
+  if ('problem' in added) {
+    return (
+      <Notice tone="bad" title="The file was not added">
+        <p class="break">{added.problem}</p>
+      </Notice>
+    )
+  }
+  const { name, matched, duplicates, outsideWindow, waiting, fault } = added
+  return (
+    <>
+      <Notice title={matched === 0 ? 'No new event was added' : `${countOf(matched, 'event')} added`}>
+        <p class="break">
+          {name}
+          {duplicates > 0 && `: ${countOf(duplicates, 'match was', 'matches were')} added before`}
+          {outsideWindow > 0 && `: ${countOf(outsideWindow, 'match is', 'matches are')} older than the evidence window`}
+          . {waiting > 0 && 'The next scan counts what is new.'}
+        </p>
+        {waiting > 0 && (
+          <form method="post" action="/scan">
+            <button type="submit">Scan now</button>
+          </form>
+        )}
+      </Notice>
+      {fault !== '' && (
+        <Notice tone="warn" title="Only a part of the file was added">
+          <p class="break">{fault}</p>
+        </Notice>
+      )}
     </>
   )
 }
@@ -74,27 +116,61 @@ function FileForm({ title, error }: { readonly title: string; readonly error: st
 const TITLE = 'Try a file'
 const PATH = '/try-file'
 
-/** What a capture or a log would show, without storing it. */
+/** What a capture or a log would show, and the storing of a log that was tried. */
 export const TRY_FILE_ROUTES: readonly Route[] = [
-  page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, content(visit))),
+  page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, content(visit, { added: visit.shownOnce<Added>() }))),
   uploadForm(PATH, 'file.try', async (visit, upload) => {
-    const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled))
-    const { counters } = visit.site
+    const { counters, keptFiles } = visit.site
+    const copy = visit.may('ingest.file') ? keptFiles.begin() : undefined
+    const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled), copy)
     if (outcome.kind === 'read') {
       counters.noteTriedFile('read')
-      return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome) }))
+      return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome, await adding(visit, outcome)) }))
     }
     const { status, message } = outcome
     counters.noteTriedFile(RETRY_STATUSES.has(status) ? 'busy' : status < 500 ? 'refused' : 'failed')
     const fields = RETRY_STATUSES.has(status) ? ['retry-after', String(RETRY_SECONDS)] : []
     return visit.page(TITLE, PATH, content(visit, { error: message }), { status, fields })
   }),
+  form(`${PATH}/add`, 'ingest.file', add),
 ]
+
+/** Keeps the copy of a file that can be added. */
+async function adding(visit: Visit, { name, report, copy }: ReadFile): Promise<Adding> {
+  const { organization, nowMs, identity, site } = visit
+  if (copy === undefined) return { kind: 'no' }
+  if (report.kind === 'capture' || report.outcomes.matched === 0 || report.ended !== 'complete') {
+    await copy.remove()
+    return { kind: 'no' }
+  }
+  if (copy.problem !== '') return { kind: 'not kept', problem: copy.problem }
+  const id = await site.keptFiles.keep(copy, { organizationId: organization.id, sessionId: identity.session.id, name })
+  const tokens = site.store.monitoringTokens
+    .ofOrganization(organization.id)
+    .filter((token) => statusOf(token, nowMs) === 'active')
+    .map((token) => [token.id, token.label] as const)
+  return { kind: 'kept', id, organizationName: organization.name, tokens }
+}
+
+/** Adds a kept file, and says on the page what became of it. */
+async function add(visit: Visit): Promise<Answer> {
+  const { organization, identity, site, request } = visit
+  try {
+    const added = await site.keptFiles.add(request.fields.text('file'), {
+      ...{ organizationId: organization.id, sessionId: identity.session.id, memberName: identity.member.name },
+      tokenId: request.fields.text('token'),
+    })
+    return visit.redirectToShow(PATH, added satisfies Added)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return visit.redirectToShow(PATH, { problem: `${error.code}: ${error.message}` } satisfies Added)
+  }
+}
 
 const RETRY_STATUSES: ReadonlySet<number> = new Set([429, 503])
 const RETRY_SECONDS = 60
 
-function content(visit: Visit, result: Pick<TryFileProps, 'error' | 'tried'> = {}): VNode {
+function content(visit: Visit, result: Pick<TryFileProps, 'error' | 'tried' | 'added'> = {}): VNode {
   return TryFile({ nowMs: visit.nowMs, mayReadTokens: visit.may('token.read'), ...result })
 }
 

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { SECOND_MS } from '../../engine/kernel/process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../engine/kernel/process/clock.ts'
 
 const MIB = 1024 * 1024
 
@@ -38,6 +38,15 @@ export const TRIAL_MS_MAX = 60 * SECOND_MS
 export const TRIAL_CHECK_MS = 50
 /** Rules of a registry that a process compiles within its memory. More are refused. */
 export const TRIAL_RULES_MAX = 100_000
+/**
+ * Copies of uploaded logs that can still be added, over all organizations; each organization has
+ * one. Beyond it, the oldest is removed.
+ */
+export const KEPT_FILES_MAX = 4
+/** Milliseconds that a copy is kept. */
+export const KEPT_MS = 15 * MINUTE_MS
+/** Milliseconds in which a file is added. Then the reading ends, and the page says so. */
+export const ADD_MS_MAX = 300 * SECOND_MS
 /** Bytes of standard error that are kept for the log. */
 export const TRIAL_ERROR_BYTES_MAX = 16 * 1024
 

@@ -3,6 +3,7 @@ import type { FileReport } from '../../dry-run/report.ts'
 import type { BodyEnd, TakeChunk } from '../../engine/http/port.ts'
 import { deferred } from '../../engine/kernel/process/deferred.ts'
 import type { FileProcess, Reading } from './file-process.ts'
+import type { FileCopy } from './kept-files.ts'
 import {
   FILE_BYTES_MAX,
   FILE_FIELD,
@@ -31,6 +32,8 @@ export type Outcome =
       readonly kind: 'read'
       readonly name: string
       readonly bytes: number
+      /** undefined if nobody asked for it. */
+      readonly copy: FileCopy | undefined
       readonly report: Exclude<FileReport, { kind: 'refused' }>
     }
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
@@ -67,18 +70,24 @@ const BOUNDARY = /; *boundary=(?:"[^"]{1,70}"|[^\s";]{1,70}) *(?:;|$)/i
 /**
  * Reads an upload into a process that `start` provides, which happens only if there is a file. The
  * whole body is read before the answer, because browsers show none while they send.
+ *
+ * @param copy gets the bytes of the file as well; it is removed if there is no report
  */
 export async function receiveFile(
   upload: Upload,
   start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>,
+  copy?: FileCopy,
 ): Promise<Outcome> {
-  const receiver = new Receiver(upload, start)
-  return receiver.receive()
+  const receiver = new Receiver(upload, start, copy)
+  const outcome = await receiver.receive()
+  if (outcome.kind === 'refused') await copy?.remove()
+  return outcome
 }
 
 class Receiver {
   readonly #upload: Upload
   readonly #start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>
+  readonly #copy: FileCopy | undefined
   /** The first error. What follows is discarded. */
   #refusal: Refused | undefined
   readonly #refusedNow = deferred<void>()
@@ -86,9 +95,14 @@ class Receiver {
   #isOver = false
   #endWriting: () => void = () => {}
 
-  constructor(upload: Upload, start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>) {
+  constructor(
+    upload: Upload,
+    start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>,
+    copy: FileCopy | undefined,
+  ) {
     this.#upload = upload
     this.#start = start
+    this.#copy = copy
   }
 
   async receive(): Promise<Outcome> {
@@ -179,7 +193,7 @@ class Receiver {
           break
         }
         process ??= await this.#started()
-        await process?.write(chunk)
+        if (process !== undefined) await Promise.all([process.write(chunk), this.#copy?.write(chunk)])
       }
     } catch {
       this.#refuse(refused(400, 'The file is incomplete'))
@@ -191,7 +205,7 @@ class Receiver {
     if (reading.kind === 'failed') return FAILED[reading.why]
     const { report } = reading
     if (report.kind === 'refused') return refused(422, report.reason)
-    return { kind: 'read', name: shownName(name), bytes, report }
+    return { kind: 'read', name: shownName(name), bytes, copy: this.#copy, report }
   }
 
   async #started(): Promise<FileProcess | undefined> {

@@ -77,7 +77,7 @@ export const ACTIONS = {
   'approval.remove': 'admin',
   'approval.undo': 'admin',
   'scan.request': 'admin',
-  'ingest.file': 'operator',
+  'ingest.file': 'admin',
   'retention.set': 'admin',
   'retention.apply': 'admin',
   'assessment.create': 'member',

@@ -2,40 +2,29 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { Matcher } from '../../registry/match.ts'
 import { ruleOfFile } from '../admin/format-rule-file.ts'
+import { FileIngest } from '../admin/ingest-file.ts'
 import { shellWord } from '../admin/senders.ts'
 import { nameLoggingHint } from '../formats/formats.ts'
 import { OwnFormat } from '../formats/own-format.ts'
-import { EventAcceptor } from '../ingest/accept.ts'
-import { addRows } from '../ingest/ingest-accounting.ts'
-import { MessagePipeline } from '../ingest/message-pipeline.ts'
 import {
   type FileReport,
   type LineProblem,
   type LineReading,
-  LogReader,
+  type LogReading,
   type OpenedLog,
   openLog,
-  READ_WORK_BYTES,
 } from '../ingest/read-log.ts'
-import { LogStore } from '../ingest/store-log.ts'
 import { type KnownToken, TokenAuthenticator } from '../ingest/token-authenticator.ts'
 import { NO_CLIENT } from '../kernel/event/client.ts'
 import { MatchTally, type PlatformTally } from '../kernel/event/match-tally.ts'
 import { STANDARD_INPUT } from '../kernel/process/byte-source.ts'
-import { DAY_MS, dayOf, isoSeconds } from '../kernel/process/clock.ts'
+import { dayOf, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { fileProgress } from '../kernel/process/file-progress.ts'
-import { createLogger } from '../kernel/process/log.ts'
 import { jsonLine, printable } from '../kernel/process/table.ts'
 import { sudoUser, tokenOf } from '../kernel/process/token-setting.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX, MESSAGE_BYTES_MAX } from '../limits.ts'
-import { firstDayOfWindow } from '../scan/prepare.ts'
-import { scanNow } from '../scan/scan-now.ts'
-import { requestScan } from '../scan/scan-runner.ts'
-import { EVENTS_FOR_IMMEDIATE_SCAN } from '../scan/schedule.ts'
 import type { Organization } from '../store/organizations.ts'
-import type { Scan } from '../store/scans.ts'
-import type { Store } from '../store/store.ts'
 import { table } from './command.ts'
 import type { AdminContext, Output } from './context.ts'
 import { interruptible } from './long-work.ts'
@@ -91,8 +80,7 @@ function opened(path: string): OpenedLog | Fault {
 }
 
 /** What was read of one file. */
-interface ReadFile {
-  readonly report: FileReport
+interface ReadFile extends LogReading {
   /** Of a dry run; empty otherwise. */
   readonly tally: MatchTally
 }
@@ -109,22 +97,21 @@ interface ReadFiles {
 
 /** Reads the files in order, and reports what was read. @throws the first Fault of a file */
 export async function ingestFiles(context: AdminContext, input: Input, options: IngestOptions): Promise<void> {
-  const { store, clock, output } = context
+  const { administration, clock, output } = context
+  const { dryRun } = options
   const token = authenticated(context, input.token)
-  const organization = store.organizations.get(token.organizationId)
-  const windowStartMs = organization === undefined ? 0 : firstDayOfWindow(organization, clock.nowMs()) * DAY_MS
-  const acceptor = new EventAcceptor(store, clock, createLogger('posture-admin', 'WARNING'), () => {})
-  const { result: read, exitStatus } = await interruptible((signal) => {
+  const matcher = context.registry.matcherOf(token.organizationId)
+  const { result, exitStatus } = await interruptible(async (signal) => {
     const stopping = { stopped: () => signal.aborted, stop: once(signal, 'abort') }
-    return readAll(input.files, { ...options, ...stopping, context, own: input.own, token, windowStartMs, acceptor })
+    const ingest = new FileIngest(context, token, { dryRun, own: input.own, ...stopping })
+    return { ingest, read: await readAll(input.files, ingest, matcher, options, stopping.stopped) }
   })
-  if (!options.dryRun) recordIngested(context, token, read)
-  // The service has the buffer open and does not notice events that this process adds.
-  const waiting = store.buffer.count(token.organizationId)
-  if (waiting >= EVENTS_FOR_IMMEDIATE_SCAN) askForScan(context, token)
-  if (!options.names) printFiles(output, read.files, options.dryRun)
+  const { ingest, read } = result
+  const { organization } = ingest
+  const waiting = ingest.finish(administration, read.paths, read.files)
+  if (!options.names) printFiles(output, read.files, dryRun)
   for (const line of remarks(read, organization, clock.nowMs())) process.stderr.write(`${line}\n`)
-  if (!options.dryRun && organization !== undefined && waiting > 0 && process.stderr.isTTY) {
+  if (!dryRun && organization !== undefined && waiting > 0 && process.stderr.isTTY) {
     const command = `posture-admin scan run --org ${shellWord(organization.name)}`
     process.stderr.write(`${waiting} events wait for the next scan of the service; to scan now: ${command}\n`)
   }
@@ -145,75 +132,55 @@ function authenticated({ store, clock }: AdminContext, raw: string): KnownToken 
   )
 }
 
-/** The reading of files with one monitoring token. */
-interface Reading extends IngestOptions {
-  readonly context: AdminContext
-  readonly own: OwnFormat | undefined
-  readonly token: KnownToken
-  /** Where the evidence window of the organization begins, in milliseconds since 1970. */
-  readonly windowStartMs: number
-  readonly acceptor: EventAcceptor
-  readonly stopped: () => boolean
-  /** Resolves when the reading should end. */
-  readonly stop: Promise<unknown>
-}
-
 /**
  * Reads until the signal, a full store, or the removal of the organization. Takes the files that
  * are read from the list.
  */
-async function readAll(files: (OpenedLog | Fault)[], reading: Reading): Promise<ReadFiles> {
-  const { context, token, stopped } = reading
+async function readAll(
+  files: (OpenedLog | Fault)[],
+  ingest: FileIngest,
+  matcher: Matcher,
+  options: IngestOptions,
+  stopped: () => boolean,
+): Promise<ReadFiles> {
   const read: ReadFiles = { files: [], paths: [], faults: [], problems: [] }
   for (let file = files.shift(); file !== undefined && !stopped(); file = files.shift()) {
     if (file instanceof Fault) {
       read.faults.push(file)
       continue
     }
-    await readFile(file, reading, read)
-    const isFull = read.faults.at(-1)?.code === 'STORE_FULL'
-    if (isFull || !context.store.organizations.exists(token.organizationId)) break
+    await readFile(file, ingest, matcher, options, read)
+    if (read.faults.at(-1)?.code === 'STORE_FULL' || !ingest.isPresent) break
   }
   return read
 }
 
-async function readFile(file: OpenedLog, reading: Reading, read: ReadFiles): Promise<void> {
-  const { context, own, token, windowStartMs, acceptor, stopped, stop, dryRun, rejects } = reading
-  const { store, registry, clock } = context
+async function readFile(
+  file: OpenedLog,
+  ingest: FileIngest,
+  matcher: Matcher,
+  options: IngestOptions,
+  read: ReadFiles,
+): Promise<void> {
   const { path } = file
   read.paths.push(path)
-  const pipeline = new MessagePipeline(
-    new Uint8Array(READ_WORK_BYTES),
-    registry,
-    new TokenAuthenticator(store, clock),
-    {
-      tokenRate: undefined,
-      noteUnauthorized: () => {},
-      own,
-    },
-  )
-  const freeSpace = (): Promise<void> => scanToFreeSpace(context, token)
-  const storage = dryRun ? undefined : new LogStore(store, acceptor, pipeline, { stopped, stop, freeSpace })
-  const matcher = registry.matcherOf(token.organizationId)
   const tally = new MatchTally(matcher)
-  const names = reading.names ? new NamesPrinter(path, matcher) : undefined
+  const names = options.names ? new NamesPrinter(path, matcher) : undefined
   const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
   let shown = 0
-  const reader = new LogReader(store.readLines, storage, pipeline, token, {
-    ...{ windowStartMs, stopped, stop },
-    ...(dryRun ? { onMatch: (match) => tally.add(match) } : {}),
-    ...(names === undefined ? {} : { onLine: (line) => names.add(line) }),
-    onProblem: (problem) => {
-      if (names === undefined && shown++ < rejects) read.problems.push({ file: path, ...problem })
-    },
-    onProgress: (done, total) => {
-      names?.flush()
-      progress.update(done, total)
-    },
-  })
   try {
-    const { report, fault } = await reader.read(file)
-    read.files.push({ report, tally })
+    const { report, fault } = await ingest.read(file, {
+      ...(options.dryRun ? { onMatch: (match) => tally.add(match) } : {}),
+      ...(names === undefined ? {} : { onLine: (line) => names.add(line) }),
+      onProblem: (problem) => {
+        if (names === undefined && shown++ < options.rejects) read.problems.push({ file: path, ...problem })
+      },
+      onProgress: (done, total) => {
+        names?.flush()
+        progress.update(done, total)
+      },
+    })
+    read.files.push({ report, tally, fault })
     if (fault !== undefined) read.faults.push(fault)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -222,38 +189,6 @@ async function readFile(file: OpenedLog, reading: Reading, read: ReadFiles): Pro
     names?.flush()
     progress.end()
   }
-  if (!dryRun) writeSources(store, pipeline)
-}
-
-/** Adds the files to the audit log. Without the organization, the fault of its file says so. */
-function recordIngested({ store, administration }: AdminContext, token: KnownToken, { files, paths }: ReadFiles): void {
-  if (files.length === 0 || !store.organizations.exists(token.organizationId)) return
-  const sum = (count: 'messages' | 'matched'): number => files.reduce((total, { report }) => total + report[count], 0)
-  administration.noteIngested(token.organizationId, paths, sum('messages'), sum('matched'))
-}
-
-/** Scans the organization to empty a full buffer. */
-async function scanToFreeSpace(context: AdminContext, token: KnownToken): Promise<void> {
-  const { store, registry, clock } = context
-  const pending = askForScan(context, token)
-  if (pending !== undefined) await scanNow(store, registry, pending, clock, new AbortController().signal)
-}
-
-function askForScan({ store, clock }: AdminContext, { organizationId }: KnownToken): Scan | undefined {
-  return store.environment.shrink(() => {
-    const organization = store.organizations.get(organizationId)
-    return organization && requestScan(store, organization, clock, 'buffer')
-  })
-}
-
-/** A few rows, so they may use the space that is reserved for removals. */
-export function writeSources(store: Store, pipeline: MessagePipeline): void {
-  const counters = {
-    sources: pipeline.sources.takeDeltas(0),
-    rejects: pipeline.takeRejects(),
-    candidates: pipeline.candidates.take(),
-  }
-  store.environment.shrink(() => addRows(store, counters))
 }
 
 /** In the order of Verdict. */

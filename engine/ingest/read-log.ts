@@ -127,6 +127,8 @@ export interface LogOrigin {
   readonly name: string
   /** The reference for times without a year. */
   readonly lastWrittenMs: number
+  /** Nobody writes it any more, so its last line is complete without a line feed. */
+  readonly isComplete?: boolean
 }
 
 /** A log file that is open, and perhaps compressed. */
@@ -195,10 +197,13 @@ export class LogReader {
   }
 
   /** Same, from a source of decompressed bytes, which is closed at the end. */
-  async readFrom(source: ByteSource, { path, name, lastWrittenMs }: LogOrigin): Promise<LogReading> {
+  async readFrom(
+    source: ByteSource,
+    { path, name, lastWrittenMs, isComplete = false }: LogOrigin,
+  ): Promise<LogReading> {
     const report = newReport(path)
     const file = new OpenFile(source, this.#pipeline.line.bytes, new Origin('file', name, 0, this.#token), report)
-    file.mayGrow = !source.live && Date.now() - lastWrittenMs < STILL_WRITTEN_MS
+    file.mayGrow = !isComplete && !source.live && Date.now() - lastWrittenMs < STILL_WRITTEN_MS
     this.#pipeline.line.referenceMs = lastWrittenMs
     try {
       await this.#readAll(file)

@@ -17,6 +17,7 @@ const UNLINKED: Readonly<Record<string, string>> = {
   'POST /assessments/:id/update': 'on an assessment of an earlier release',
   'POST /decisions/undo': 'for ten minutes after a decision of the member',
   'POST /clients/:client/reveal': 'on the page of a pseudonym',
+  'POST /try-file/add': 'below the result of a log that was tried',
   'POST /account/passkeys': 'the form that answers POST /account/passkeys/new',
 }
 

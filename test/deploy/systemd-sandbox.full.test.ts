@@ -30,7 +30,12 @@ t.test('Try a file works with the restrictions of the unit', { skip: missing ?? 
   const capture = readFileSync(join(REPOSITORY, 'test/captures/demo/input.pcap'))
   t.match(await browser.postFile('/try-file', capture, 'demo.pcap'), { status: 200, text: /ChatGPT/ })
   const line = '1760000000.000 12 192.0.2.7 TCP_TUNNEL/200 512 CONNECT claude.ai:443 - HIER_DIRECT/192.0.2.1 -\n'
-  t.match(await browser.postFile('/try-file', Buffer.from(line), 'squid.log'), { status: 200, text: /Claude/ })
+  await admin('token', 'generate', 'proxy', ...data)
+  const tried = await browser.postFile('/try-file', Buffer.from(line), 'squid.log')
+  t.match(tried, { status: 200, text: /Claude/ })
+  const [, file = ''] = /name="file" value="([0-9a-f]+)"/.exec(tried.text) ?? []
+  const [, token = ''] = /<option value="([^"]+)"[^>]*>proxy</.exec(tried.text) ?? []
+  t.match(await browser.submit('/try-file/add', { file, token }), { text: /1 event added/ })
   await client.close()
   service.child.kill('SIGTERM')
   const { stderr, stdout } = await service.ended

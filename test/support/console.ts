@@ -89,6 +89,7 @@ export async function serveConsole(
   const site = makeSite(
     { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS, log },
     {
+      dataDirectory: opened.directory,
       origin: ownOrigin ?? '',
       keyFile: secretsKeyFile('', opened.directory),
       outboundNetworks: options.outboundNetworks ?? LOOPBACK,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { writeSources } from '../../../engine/cli/ingest-file.ts'
+import { writeSources } from '../../../engine/admin/ingest-file.ts'
 import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
