@@ -47,7 +47,7 @@ export function rangeOf(
 }
 
 /** Why a page shows other days than its query asks for. undefined: it does not. */
-function rangeProblem(query: URLSearchParams, windowDays: number, nowMs: number): string | undefined {
+export function rangeProblem(query: URLSearchParams, windowDays: number, nowMs: number): string | undefined {
   const [from = '', to = ''] = [query.get('from') ?? '', query.get('to') ?? '']
   if (query.get('instead')) return undefined
   const days = query.get('days') ?? ''

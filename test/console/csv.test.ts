@@ -2,6 +2,7 @@ import t from 'tap'
 import { CSV_ROWS_MAX } from '../../console/design/list.tsx'
 import { textColumn } from '../../console/design/table.tsx'
 import { csvTable } from '../../console/http/csv.ts'
+import { serveConsole } from '../support/console.ts'
 
 const COLUMNS = [textColumn('name', 'Name', ({ name }: { name: string }) => name)]
 
@@ -16,3 +17,12 @@ for (const { rows, name } of [
     t.equal(answer.body.trimEnd().split('\r\n').length, 1 + CSV_ROWS_MAX)
   })
 }
+
+t.test('a range that no page shows makes no file', async (t) => {
+  const { signIn } = await serveConsole(t)
+  const browser = signIn('ada@acme.example', 'admin')
+  for (const query of ['days=8', 'from=2026-11-31', 'from=2026-11-19&to=2026-11-18']) {
+    t.equal((await browser.get(`/platforms.csv?${query}`)).status, 400, query)
+  }
+  t.equal((await browser.get('/platforms.csv?days=7')).status, 200)
+})

@@ -169,9 +169,7 @@ export class ClusterMember {
     const follower = this.#follower
     if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
     // The brokers are asked before the primary has been silent for long enough, not after.
-    const waitMs =
-      (follower.isVacant ? 0 : TAKEOVER_AFTER_MS) + (this.#store.environment.isMigrationPending ? UPGRADE_AFTER_MS : 0)
-    if (waitMs > 0 && performance.now() - follower.heardMs < waitMs - ANSWERING_MS) {
+    if (performance.now() - follower.heardMs < this.#silenceMin - ANSWERING_MS) {
       this.#answeringSinceMs = undefined
       return
     }
@@ -179,13 +177,21 @@ export class ClusterMember {
       const last = await stream.lastSequence()
       const nowMs = performance.now()
       this.#answeringSinceMs ??= nowMs
-      const isSilent = nowMs - follower.heardMs >= waitMs && nowMs - this.#answeringSinceMs >= ANSWERING_MS
-      const isTurn = waitMs === 0 || isSilent
+      // Another node may have taken over while the brokers were asked.
+      const silenceMin = this.#silenceMin
+      const isSilent = nowMs - follower.heardMs >= silenceMin && nowMs - this.#answeringSinceMs >= ANSWERING_MS
+      const isTurn = silenceMin === 0 || isSilent
       if (isTurn && last === follower.lastRead && !this.#store.environment.full) await this.#takeOver()
     } catch (error) {
       this.#answeringSinceMs = undefined
       log.warn({ reason: (error as Error).message }, 'the brokers do not answer')
     }
+  }
+
+  /** Milliseconds without a message of the primary, after which this node may take over. */
+  get #silenceMin(): number {
+    const upgradeMs = this.#store.environment.isMigrationPending ? UPGRADE_AFTER_MS : 0
+    return (this.#follower.isVacant ? 0 : TAKEOVER_AFTER_MS) + upgradeMs
   }
 
   async #takeOver(): Promise<void> {

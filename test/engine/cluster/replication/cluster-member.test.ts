@@ -8,6 +8,8 @@ import {
   needsSnapshot,
 } from '../../../../engine/cluster/replication/cluster-member.ts'
 import { ANSWERING_MS, TAKEOVER_AFTER_MS } from '../../../../engine/cluster/replication/limits.ts'
+import { nodeMessage } from '../../../../engine/cluster/replication/messages.ts'
+import { deferred } from '../../../../engine/kernel/process/deferred.ts'
 import { Fault } from '../../../../engine/kernel/process/error-codes.ts'
 import { openStore, quietLog } from '../../../support/store.ts'
 import { until } from '../../../support/wait.ts'
@@ -137,4 +139,37 @@ t.test('a replica does not take over right after an election of the brokers', as
   stream.answers = true
   await until('the replica does not try to take over', () => stream.appendedAtMs.length > 0)
   t.ok((stream.appendedAtMs[0] ?? 0) - answeredMs >= ANSWERING_MS)
+})
+
+/** The primary resigns; another replica takes over while this one asks the brokers. */
+class ContestedStream extends SilentStream {
+  member: ClusterMember | undefined
+  readonly #takenOver = deferred<void>()
+
+  override async lastSequence(): Promise<number> {
+    const sequence = await super.lastSequence()
+    if (this.member === undefined) return sequence
+    this.#takenOver.resolve()
+    await until('the takeover is not read', () => this.member?.state.generation === 2)
+    return SEQUENCE + 2
+  }
+
+  override async *read(): AsyncGenerator<StreamMessage> {
+    const resignation = nodeMessage('resignation', { node: 'b', name: 'other', generation: 1 })
+    yield { sequence: SEQUENCE + 1, bytes: resignation, pending: 0 }
+    await this.#takenOver.promise
+    const takeover = nodeMessage('takeover', { node: 'c', name: 'third', generation: 2 })
+    yield { sequence: SEQUENCE + 2, bytes: takeover, pending: 0 }
+    yield* super.read()
+  }
+}
+
+t.test('a replica does not take over from the one that was faster', async (t) => {
+  const stream = new ContestedStream()
+  const member = await replica(t, stream)
+  stream.member = member
+  await until('the brokers are not asked', () => member.state.generation === 2)
+  const askedMs = performance.now()
+  await until('the brokers are not asked again', () => stream.appendedAtMs.length + stream.askedAtMs.length > 1)
+  t.ok((stream.appendedAtMs[0] ?? Number.POSITIVE_INFINITY) - askedMs >= ANSWERING_MS)
 })
