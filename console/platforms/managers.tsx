@@ -79,6 +79,7 @@ function managersPage(visit: Visit, name: string, state: FormState, status: numb
     form: state,
     nowMs,
     isSent: request.query.get('done') === 'sent',
+    isErasing: site.store.clientErasures.isErasing(organization.id),
   })
   return visit.page(`Notify managers: ${name}`, '/platforms', content, { status })
 }
@@ -92,6 +93,7 @@ interface ManagersProps extends ManagerDraft {
   readonly form: FormState
   readonly nowMs: number
   readonly isSent: boolean
+  readonly isErasing: boolean
 }
 
 const COLUMNS: readonly Column<PlatformGroup>[] = [
@@ -104,7 +106,7 @@ const COLUMNS: readonly Column<PlatformGroup>[] = [
 ]
 
 function Managers(props: ManagersProps) {
-  const { name, groups, notified, windowDays, isSent } = props
+  const { name, groups, notified, windowDays, isSent, isErasing } = props
   const mails = notified.length
   return (
     <>
@@ -125,7 +127,11 @@ function Managers(props: ManagersProps) {
         </Notice>
       )}
       <Last {...props} />
-      {groups.length === 0 ? (
+      {isErasing ? (
+        <Empty title="Stored clients are being erased">
+          <p class="muted">The next scan finds the groups again.</p>
+        </Empty>
+      ) : groups.length === 0 ? (
         <Empty title={`No group used ${name}`}>
           <p class="muted">Import groups with their managers first.</p>
           <a class="button" href="/client-groups">

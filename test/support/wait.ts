@@ -11,7 +11,10 @@ import { setTimeout as later } from 'node:timers/promises'
  */
 export const PROMPT_MS = 30_000
 const WAIT_MS = 300_000
-const POLL_MS = 10
+const POLL_MS_MIN = 10
+const POLL_MS_MAX = 100
+/** Of the time that was waited: polling costs the processes that are waited for. */
+const POLL_SHARE = 0.1
 
 /**
  * Polls until the answer is neither undefined nor false, and returns the answer. `what` may also
@@ -23,12 +26,15 @@ export async function until<Answer>(
   what: string | (() => string),
   ask: () => Answer | undefined | false | Promise<Answer | undefined | false>,
 ): Promise<Answer> {
-  for (const endMs = performance.now() + WAIT_MS; ; await later(POLL_MS)) {
+  const startMs = performance.now()
+  for (;;) {
     const answer = await ask()
     if (answer !== undefined && answer !== false) return answer
-    if (performance.now() > endMs) {
+    const waitedMs = performance.now() - startMs
+    if (waitedMs > WAIT_MS) {
       throw new Error(`not within ${WAIT_MS / 1000} s: ${typeof what === 'string' ? what : what()}`)
     }
+    await later(Math.min(POLL_MS_MAX, Math.max(POLL_MS_MIN, waitedMs * POLL_SHARE)))
   }
 }
 
