@@ -1,6 +1,6 @@
 import { FORMATS, FormatDetector } from '../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/formats/log-line.ts'
-import { readUser } from '../engine/formats/user-name.ts'
+import { readUserAndBytes } from '../engine/formats/user-name.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../registry/domain-trie.ts'
@@ -79,7 +79,7 @@ class Workload {
       if (verdict !== Verdict.event) continue
       if (this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) === NO_MATCH) continue
       matches++
-      if (line.eventIdStart < 0) readUser(line)
+      if (line.eventIdStart < 0) readUserAndBytes(line)
     }
     return matches
   }

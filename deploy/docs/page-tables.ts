@@ -7,6 +7,7 @@ import { BLOCK_LIST_FORMATS, blockListText, formatReach, productOf } from '../..
 import { Action } from '../../engine/formats/action.ts'
 import { FORMATS } from '../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES } from '../../engine/formats/log-line.ts'
+import { readUserAndBytes } from '../../engine/formats/user-name.ts'
 import { BodyReader } from '../../engine/ingest/body-reader.ts'
 import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
@@ -143,6 +144,7 @@ function readProduct({ before = [], line }: Product): { format: string; fields: 
     body.read(read, message.msgStart, bytes.length)
   }
   if (read.clientEnd <= read.clientStart) throw new Error(`no client: ${line}`)
+  readUserAndBytes(read)
   const fields: string[] = []
   if (!Number.isNaN(read.timeMs)) fields.push('time')
   if (read.action !== Action.unknown) fields.push('action')

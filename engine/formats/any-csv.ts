@@ -79,7 +79,13 @@ const DELIMITERS = [TAB, SEMICOLON, PIPE, COMMA]
 
 function readRow(line: LogLine, table: CsvTable, start: number, end: number): Verdict {
   cells.split(line.view, start, end, table.delimiter, table.width + 2)
+  line.takeUserAndBytes = takeUserAndBytes
   return table.read(line, cells)
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  const { table } = line.memory
+  if (table instanceof CsvTable) table.takeUserAndBytes(line, cells)
 }
 
 /** A line without a known table, or a line that is no row of the known table. */

@@ -55,7 +55,7 @@ function judge(line: LogLine, start: number, end: number): Verdict {
   if (verdict === Verdict.event && (fields.isContradictory(line.memory.isForwarded) || scanner.hasStrayQuote))
     return line.ambiguous('contradictory')
   if (verdict === Verdict.event && isInText(line, start, firstKey)) return line.ambiguous('text')
-  if (verdict === Verdict.event) takeUserAndBytes(line)
+  line.takeUserAndBytes = takeUserAndBytes
   return scanner.unclosed ? line.whole(verdict, end) : verdict
 }
 

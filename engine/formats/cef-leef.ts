@@ -418,7 +418,7 @@ function readExtension(line: LogLine, start: number, end: number, separator: num
   if (verdict !== Verdict.event) return verdict
   const found = takeEventHost(line)
   if (found === Verdict.event && fields.isContradictory(line.memory.isForwarded)) return line.ambiguous('contradictory')
-  if (found === Verdict.event) takeUserAndBytes(line)
+  line.takeUserAndBytes = takeUserAndBytes
   return found === Verdict.noDomain && !hasClient ? Verdict.skip : found
 }
 

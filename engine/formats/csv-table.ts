@@ -277,12 +277,15 @@ export class CsvTable {
     // With a header and a client, a row counts even if its time is unreadable.
     if (time === TimeFound.none && (this.isLearned || !hasClient)) return this.#failed()
     cells.takeActions(line, roles.actions)
-    const verdict = this.#takeHost(line, cells)
+    return this.#takeHost(line, cells)
+  }
+
+  /** Of the row that was read last. */
+  takeUserAndBytes(line: LogLine, cells: Fields): void {
+    const { user, sent, received } = this.#roles
     // A cell whose quotes are never closed may be incomplete.
     const truncatedEnd = cells.unclosed ? cells.end(cells.count - 1) : NO_KEY
-    if (verdict === Verdict.event)
-      cells.takeUserAndBytes(line, roles.user, roles.sent, roles.received, UserForm.text, truncatedEnd)
-    return verdict
+    cells.takeUserAndBytes(line, user, sent, received, UserForm.text, truncatedEnd)
   }
 
   /** Whether the source must have changed its layout, by the number of failed rows. */

@@ -116,10 +116,13 @@ function readW3c(line: LogLine, start: number, end: number): Verdict {
   fields.takeActions(line, columns.actions)
   line.takeForwarded(fields.start(columns.forwarded), fields.end(columns.forwarded))
   if (columns.isOwnServer) return Verdict.noDomain
-  const verdict = takeRowHost(line, columns)
-  if (verdict !== Verdict.event) return verdict
-  fields.takeUserAndBytes(line, columns.user, columns.sent, columns.received)
-  return verdict
+  line.takeUserAndBytes = takeUserAndBytes
+  return takeRowHost(line, columns)
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  const { user, sent, received } = line.memory.columns as W3cColumns
+  fields.takeUserAndBytes(line, user, sent, received)
 }
 
 function takeW3cDirective(line: LogLine, start: number, end: number): void {

@@ -65,6 +65,8 @@ const TYPES = new KeyTable({
 })
 
 const fields = new Fields()
+/** The number of columns before the type, of the message that was read last, less TYPE. */
+let shift = 0
 
 function read(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
@@ -74,7 +76,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const cueCount = fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, CUE_COLUMNS)
   const type = typeIndex(view, cueCount)
   if (type === 0) return isHeadings(view, cueCount) ? Verdict.skip : Verdict.unknown
-  const shift = type - TYPE
+  shift = type - TYPE
   const kind = fields.find(view, type, TYPES)
   if (kind === Kind.other) return Verdict.skip
   let last = ACTION
@@ -88,7 +90,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
     return line.reject('source: expected an address')
   }
   fields.takeClient(line, source)
-  if (!takeTime(line, kind !== Kind.traffic && count > last ? last + shift : 0, shift)) return line.rejectTime()
+  if (!takeTime(line, kind !== Kind.traffic && count > last ? last + shift : 0)) return line.rejectTime()
   if (count > ACTION) fields.takeAction(line, ACTION + shift)
   if (kind === Kind.traffic) return Verdict.noDomain
 
@@ -98,17 +100,21 @@ function read(line: LogLine, start: number, end: number): Verdict {
     return line.reject(`fields: expected ${isDecryption ? 'a server name as the 64th' : 'a URL as the 32nd'}`)
   }
   if (fields.isInbound(view, source, DESTINATION + shift)) return Verdict.skip
-  // Messages that name a host have no byte counts.
-  fields.takeUser(line, SOURCE_USER + shift)
+  line.takeUserAndBytes = takeUser
   // No byte after the name shows that the name is complete.
   return line.whole(fields.takeHost(line, host + shift), end)
+}
+
+/** Messages that name a host have no byte counts. */
+function takeUser(line: LogLine): void {
+  fields.takeUser(line, SOURCE_USER + shift)
 }
 
 /**
  * Takes the data plane's time with its offset, else the time in the firewall's zone. Returns false
  * for an impossible time.
  */
-function takeTime(line: LogLine, preciseIndex: number, shift: number): boolean {
+function takeTime(line: LogLine, preciseIndex: number): boolean {
   if (preciseIndex > 0) {
     const start = fields.start(preciseIndex)
     const end = fields.end(preciseIndex)

@@ -137,13 +137,15 @@ function readZscalerRow(line: LogLine, start: number, end: number): Verdict {
     return line.reject('client: expected an address in column 22')
   }
   columns.takeAction(line, ZSCALER.action)
-  const verdict = columns.takeHostOf(line, ZSCALER.url)
-  if (verdict !== Verdict.event) return verdict
+  line.takeUserAndBytes = takeZscalerUser
+  return columns.takeHostOf(line, ZSCALER.url)
+}
+
+function takeZscalerUser(line: LogLine): void {
   columns.takeUser(line, ZSCALER.login)
   dropLogin(line, columns.start(ZSCALER.location), columns.end(ZSCALER.location))
   columns.takeSent(line, ZSCALER.requestSize)
   columns.takeReceived(line, ZSCALER.responseSize)
-  return verdict
 }
 
 function isHidden(view: DataView): boolean {
@@ -213,11 +215,13 @@ function judgePairs(line: LogLine): Verdict {
   if (!fields.hasKind(FieldKind.action)) line.action = actionOf(line.view, fields.start(REASON), fields.end(REASON))
   const found = fields.takeHost(line)
   if (found === Verdict.event && fields.isContradictory(line.memory.isForwarded)) return line.ambiguous('contradictory')
-  if (found === Verdict.event) {
-    fields.takeUserAndBytes(line)
-    dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
-  }
+  line.takeUserAndBytes = takePairsUser
   return found === Verdict.noDomain && !hasClient ? Verdict.skip : found
+}
+
+function takePairsUser(line: LogLine): void {
+  fields.takeUserAndBytes(line)
+  dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
 }
 
 function separatorOf(view: DataView, start: number, end: number): number {
@@ -273,14 +277,19 @@ function readUmbrella(line: LogLine, start: number, end: number): Verdict {
   line.timeIsLocal = false
   if (count <= log.host) return line.reject(isProxy ? 'URL: expected column 8' : 'domain: expected column 9')
   if (!columns.takeClient(line, log.internal)) columns.takeClient(line, log.external)
-  const verdict = isProxy ? columns.takeHostOf(line, log.host) : columns.takeName(line, log.host)
-  if (verdict !== Verdict.event) return verdict
-  if (isUsers(view, log.identityType)) columns.takeUser(line, IDENTITY)
-  if (count > log.received) {
-    columns.takeSent(line, log.sent)
-    columns.takeReceived(line, log.received)
-  }
-  return verdict
+  line.takeUserAndBytes = isProxy ? takeProxyUser : takeDnsUser
+  return isProxy ? columns.takeHostOf(line, log.host) : columns.takeName(line, log.host)
+}
+
+function takeDnsUser(line: LogLine): void {
+  if (isUsers(line.view, UMBRELLA_DNS.identityType)) columns.takeUser(line, IDENTITY)
+}
+
+function takeProxyUser(line: LogLine): void {
+  if (isUsers(line.view, UMBRELLA_PROXY.identityType)) columns.takeUser(line, IDENTITY)
+  if (columns.count <= UMBRELLA_PROXY.received) return
+  columns.takeSent(line, UMBRELLA_PROXY.sent)
+  columns.takeReceived(line, UMBRELLA_PROXY.received)
 }
 
 /** Whether the type of the identity is `AD Users`, `G Suite Users`, `SAML User` or the like. */
@@ -366,13 +375,17 @@ function readNetskope(line: LogLine, start: number, end: number): Verdict {
   columns.takeClient(line, NETSKOPE.client)
   // The client's internal address, if c-ip is the external one.
   columns.takeClient(line, NETSKOPE.userAddress)
-  columns.takeUser(line, NETSKOPE.user)
-  columns.takeSent(line, NETSKOPE.sent)
-  columns.takeReceived(line, NETSKOPE.received)
+  line.takeUserAndBytes = takeNetskopeUser
   const host = columns.takeHostOf(line, NETSKOPE.host)
   if (host !== Verdict.noDomain || !columns.is(view, NETSKOPE.host, '-')) return host
   const dns = columns.takeHostOf(line, NETSKOPE.dns)
   return dns === Verdict.noDomain ? columns.takeHostOf(line, NETSKOPE.uri) : dns
+}
+
+function takeNetskopeUser(line: LogLine): void {
+  columns.takeUser(line, NETSKOPE.user)
+  columns.takeSent(line, NETSKOPE.sent)
+  columns.takeReceived(line, NETSKOPE.received)
 }
 
 /** A date, a time, four integers, and an address. */

@@ -100,9 +100,8 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const isOfProduct = products.find(view)
   const verdict = isOfProduct ? readProduct(line) : judge(line)
   if (verdict === Verdict.event && isContradictory) return line.ambiguous('contradictory')
-  if (verdict === Verdict.event) {
-    takeUserAndBytes(line)
-  } else if (!isOfProduct) noteWrapped(line)
+  if (verdict === Verdict.event) line.takeUserAndBytes = takeUserAndBytes
+  else if (!isOfProduct) noteWrapped(line)
   return verdict
 }
 

@@ -122,6 +122,11 @@ export class LogLine {
    * may name the client.
    */
   isRefusal = false
+  /**
+   * Takes the user and the byte counts from the fields that the event's format has found, before it
+   * reads another message. readUserAndBytes calls it for the few events of a platform.
+   */
+  takeUserAndBytes: ((line: LogLine) => void) | undefined
   /** Equal if no user is known. userForm: one of UserForm (user-name.ts). */
   userStart = 0
   userEnd = 0
@@ -180,6 +185,7 @@ export class LogLine {
     this.action = Action.unknown
     this.isQuestion = false
     this.isRefusal = false
+    this.takeUserAndBytes = undefined
     this.userStart = 0
     this.userEnd = 0
     this.bytesSent = 0

@@ -336,22 +336,31 @@ export class LogTime {
   #msOf(year: number, msOfDay: number): number {
     const month = this.#month
     const day = this.#day
-    if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return Number.NaN
-    return daysSince1970(year, month, day) * DAY_MS + msOfDay - this.#offsetMs
+    const date = (year * 100 + month) * 100 + day
+    // Most messages have the date of the message before.
+    if (date !== this.#lastDate) {
+      this.#lastDate = date
+      const isValid = month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
+      this.#lastDateMs = isValid ? daysSince1970(year, month, day) * DAY_MS : Number.NaN
+    }
+    return this.#lastDateMs + msOfDay - this.#offsetMs
   }
+  #lastDate = 0
+  #lastDateMs = Number.NaN
 
   /**
    * RFC 3164 has no year: the latest year in which the time is at most AHEAD_MS_MAX after the
    * reference.
    */
   #nearestYear(msOfDay: number, referenceMs: number): TimeFound {
-    // Computed once for many messages: the year of the reference seldom changes.
-    if (referenceMs < this.#yearStartMs || referenceMs >= this.#yearEndMs) {
-      this.#referenceYear = new Date(referenceMs).getUTCFullYear()
-      this.#yearStartMs = Date.UTC(this.#referenceYear, 0, 1)
-      this.#yearEndMs = Date.UTC(this.#referenceYear + 1, 0, 1)
+    // Computed once for many messages: the year of the reference seldom changes. A day more, for zones.
+    const latestMs = referenceMs + AHEAD_MS_MAX + DAY_MS
+    if (latestMs < this.#yearStartMs || latestMs >= this.#yearEndMs) {
+      this.#latestYear = new Date(latestMs).getUTCFullYear()
+      this.#yearStartMs = Date.UTC(this.#latestYear, 0, 1)
+      this.#yearEndMs = Date.UTC(this.#latestYear + 1, 0, 1)
     }
-    for (let year = this.#referenceYear + 1; year >= this.#referenceYear - 4; year--) {
+    for (let year = this.#latestYear; year >= this.#latestYear - 4; year--) {
       const ms = this.#msOf(year, msOfDay)
       if (!(ms <= referenceMs + AHEAD_MS_MAX)) continue
       this.ms = ms
@@ -359,7 +368,7 @@ export class LogTime {
     }
     return TimeFound.impossible
   }
-  #referenceYear = 0
+  #latestYear = 0
   #yearStartMs = 0
   #yearEndMs = 0
 }
@@ -439,14 +448,11 @@ function afterComma(view: DataView, at: number, end: number): number {
  */
 function timeAfter(view: DataView, at: number, end: number, mayBeJoined: boolean, isDotted = false): number {
   if (at >= end) return NOT_FOUND
+  const byte = view.getUint8(at)
+  if ((byte & 0xdf) === LETTER_T || byte === COLON || byte === HYPHEN) return mayBeJoined ? at + 1 : NOT_FOUND
   // Hungarian, Korean and Serbian: `2026. 11. 20. 9:15:02`.
-  const dotEnd = isDotted && view.getUint8(at) === DOT ? at + 1 : at
-  let next = afterComma(view, dotEnd, end)
-  if (next === at) {
-    const byte = view.getUint8(at)
-    const isMark = (byte & 0xdf) === LETTER_T || byte === COLON || byte === HYPHEN
-    return isMark && mayBeJoined ? at + 1 : NOT_FOUND
-  }
+  let next = afterComma(view, isDotted && byte === DOT ? at + 1 : at, end)
+  if (next === at) return NOT_FOUND
   if (next < end && isDigit(view.getUint8(next))) return next
   // Kibana writes `@` before the time, Bulgarian `г.` after the year.
   if (next < end && view.getUint8(next) === AT) next = skipBlanks(view, next + 1, end)

@@ -380,6 +380,9 @@ export class PairFields<Role extends string = never> extends Fields {
   isContradictory = false
   /** The end of a message whose last value's quotes are never closed, or -1. */
   #truncatedEnd = NO_KEY
+  /** The fields of the byte counts of the message that was read last. */
+  #sent: readonly number[] = []
+  #received: readonly number[] = []
 
   constructor(keys: Readonly<Record<Role, string>> & Partial<Record<CommonRole, string>>, assign = EQUALS) {
     const table: Record<string, number> = {}
@@ -486,12 +489,17 @@ export class PairFields<Role extends string = never> extends Fields {
   /** Of an event, its original client, its user and its byte counts. */
   takeRest(line: LogLine, verdict: Verdict, sent = this.ids.sent, received = this.ids.received): Verdict {
     if (verdict !== Verdict.event) return verdict
-    const { forwarded, user } = this.ids
+    const { forwarded } = this.ids
     for (let index = 0; index < forwarded.length; index++) {
       const id = forwarded[index] ?? NO_KEY
       if (line.takeForwarded(this.start(id), this.end(id))) break
     }
-    this.takeUserAndBytes(line, user, sent, received, UserForm.text, this.#truncatedEnd)
+    this.#sent = sent
+    this.#received = received
+    line.takeUserAndBytes = this.#takeUserAndBytes
     return verdict
   }
+
+  #takeUserAndBytes = (line: LogLine): void =>
+    this.takeUserAndBytes(line, this.ids.user, this.#sent, this.#received, UserForm.text, this.#truncatedEnd)
 }

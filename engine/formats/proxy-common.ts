@@ -120,16 +120,31 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const statusEnd = tokenEnd(view, status, end)
   if (isRejectedScan(line, status, statusEnd)) return Verdict.noDomain
   const verdict = takeRequest(line, at + 1, requestEnd)
-  if (verdict !== Verdict.event) return verdict
-  if (head < 0) return line.ambiguous('contradictory')
+  if (verdict === Verdict.event && head < 0) return line.ambiguous('contradictory')
+  places.head = head
+  places.bracket = bracket
+  places.quotedUser = quotedUser
+  places.quotedUserEnd = quotedUserEnd
+  places.status = status
+  places.end = end
+  line.takeUserAndBytes = takeUserAndBytes
+  return verdict
+}
+
+/** Of the message that was read last. */
+const places = { head: 0, bracket: 0, quotedUser: 0, quotedUserEnd: 0, status: 0, end: 0 }
+
+function takeUserAndBytes(line: LogLine): void {
+  const { view } = line
+  const { head, bracket, quotedUser, quotedUserEnd, status, end } = places
   if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
   else if (head > 0) takeUserBefore(line, head, bracket)
+  const statusEnd = tokenEnd(view, status, end)
   // The bytes of the reply.
   if (statusEnd - status === STATUS_DIGITS && digitsEnd(view, status, statusEnd) === statusEnd) {
     const bytes = skipBlanks(view, statusEnd, end)
     line.takeReceived(bytes, tokenEnd(view, bytes, end))
   }
-  return verdict
 }
 
 /**

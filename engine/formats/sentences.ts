@@ -348,8 +348,12 @@ function readMatched(line: LogLine, isOutbound: boolean): Verdict {
   if (fields.has(Field.action)) fields.takeAction(line, Field.action)
   if (isNoRequest(line, isOutbound)) return Verdict.noDomain
   if (fields.isAmbiguous) return line.ambiguous('contradictory')
-  if (!fields.takeUser(line, Field.user)) fields.takeUser(line, Field.percentUser, UserForm.percent)
+  line.takeUserAndBytes = takeUser
   return fields.has(Field.name) ? fields.takeName(line, Field.name) : fields.takeHostOf(line, Field.host)
+}
+
+function takeUser(line: LogLine): void {
+  if (!fields.takeUser(line, Field.user)) fields.takeUser(line, Field.percentUser, UserForm.percent)
 }
 
 /** `10.0.0.5:51234`, `10.0.0.5(51234)`, `10.0.0.5(LOCAL\jdoe)`, `jdoe@10.0.0.5`. */

@@ -95,18 +95,24 @@ function readNative(line: LogLine, start: number, end: number): Verdict {
 }
 
 /** From the end of the anchor. */
-function readRequest(line: LogLine, anchor: number, end: number): Verdict {
+function readRequest(line: LogLine, anchorEnd: number, end: number): Verdict {
   const { view } = line
-  const method = methodAt(view, anchor, end)
+  const method = methodAt(view, anchorEnd, end)
   if (method < 0) return line.reject('method: expected a word in capitals after the result')
   const methodEnd = tokenEnd(view, method, end)
   const url = skipBlanks(view, methodEnd, end)
   if (url >= end) return line.reject('URL: expected a URL after the method')
   const urlEnd = tokenEnd(view, url, end)
-  const verdict = takeTarget(line, method, methodEnd, url, urlEnd)
-  if (verdict === Verdict.event) takeUserAndBytes(line, anchor, method, urlEnd, end)
-  return verdict
+  places.anchorEnd = anchorEnd
+  places.method = method
+  places.urlEnd = urlEnd
+  places.end = end
+  line.takeUserAndBytes = takeUserAndBytes
+  return takeTarget(line, method, methodEnd, url, urlEnd)
 }
+
+/** The ends of the anchor, the URL and the message that was read last, and the start of the method. */
+const places = { anchorEnd: 0, method: 0, urlEnd: 0, end: 0 }
 
 /**
  * The columns of a site's custom format: the first method with its target after it, else the first URL
@@ -236,8 +242,9 @@ function methodAt(view: DataView, at: number, end: number): number {
 }
 
 /** The user is in quotes if a Cisco WSA wrote the message. */
-function takeUserAndBytes(line: LogLine, anchorEnd: number, method: number, urlEnd: number, end: number): void {
+function takeUserAndBytes(line: LogLine): void {
   const { view } = line
+  const { anchorEnd, method, urlEnd, end } = places
   const bytes = skipBlanks(view, anchorEnd, end)
   const bytesEnd = tokenEnd(view, bytes, end)
   if (skipBlanks(view, bytesEnd, end) === method) line.takeReceived(bytes, bytesEnd)

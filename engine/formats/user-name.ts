@@ -102,13 +102,13 @@ FORMS.fill(Form.high, 0x80)
 for (const byte of [BACKSLASH, QUOTE, PERCENT]) FORMS[byte] = Form.escape
 
 /**
- * Replaces the line's user field by the name: without escapes, at most USER_BYTES_MAX bytes. A name
- * that needs no change stays where it is; others are written to the line's scratch area. Refused: a
- * name with control characters or in another encoding than UTF-8, so that the line has no user.
- *
- * @param isPercentEncoded the field has RFC 3986's escapes, as in Squid's logs
+ * Takes the user and the byte counts of an event. The user's name is without escapes, at most
+ * USER_BYTES_MAX bytes. A name that needs no change stays where it is; others are written to the
+ * line's scratch area. Refused: a name with control characters or in another encoding than UTF-8,
+ * so that the line has no user.
  */
-export function readUser(line: LogLine): UserFound {
+export function readUserAndBytes(line: LogLine): UserFound {
+  line.takeUserAndBytes?.(line)
   const { view, userStart, userEnd } = line
   if (userStart === userEnd) return UserFound.none
   let forms = 0

@@ -4,7 +4,7 @@ import { FORMATS, NO_FORMAT } from '../formats/formats.ts'
 import { LogLine, Verdict } from '../formats/log-line.ts'
 import { LogTime, TimeFound } from '../formats/log-time.ts'
 import type { OwnFormat } from '../formats/own-format.ts'
-import { readUser, UserCounts } from '../formats/user-name.ts'
+import { readUserAndBytes, UserCounts } from '../formats/user-name.ts'
 import { NO_CLIENT } from '../kernel/event/client.ts'
 import { METHODS, TIME_MS_MAX } from '../kernel/event/event.ts'
 import type { LineMatch } from '../kernel/event/match-tally.ts'
@@ -417,7 +417,7 @@ export class MessagePipeline {
     this.matchMs = lastMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
-    if (!isCollected) this.users.count(readUser(line))
+    if (!isCollected) this.users.count(readUserAndBytes(line))
     const client = this.client()
     if (line.isQuestion) source.memory.askedBy.set(this.#name(), client)
     queue.add(line.view, this.#event(client, firstMs, lastMs), line.eventIdStart, source)

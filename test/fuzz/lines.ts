@@ -2,7 +2,7 @@ import { LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
 import { PRODUCTS } from '../../deploy/products/products.ts'
 import { FormatDetector, NO_FORMAT } from '../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/formats/log-line.ts'
-import { readUser } from '../../engine/formats/user-name.ts'
+import { readUserAndBytes } from '../../engine/formats/user-name.ts'
 import { isUserName } from '../../engine/kernel/event/event.ts'
 import { Random } from './random.ts'
 
@@ -72,7 +72,7 @@ class Source {
     if ((verdict === Verdict.unknown) !== (detector.format === NO_FORMAT)) throw new Error('a format without a verdict')
     if (verdict !== Verdict.event) return `${verdict} ${detector.format} ${line.reason}`
     const { eventIdStart, timeMs, action } = line
-    if (eventIdStart < 0) readUser(line)
+    if (eventIdStart < 0) readUserAndBytes(line)
     const host = this.#text(line.hostStart, line.hostEnd, end)
     const client = this.#text(line.clientStart, line.clientEnd, end)
     const user = this.#text(line.userStart, line.userEnd, end)

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { FormatDetector } from '../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/formats/log-line.ts'
-import { readUser } from '../../engine/formats/user-name.ts'
+import { readUserAndBytes } from '../../engine/formats/user-name.ts'
 import { isUserName } from '../../engine/kernel/event/event.ts'
 import { MessageReader, RECEIVED_MS } from './log-rows.ts'
 import * as fc from './property.ts'
@@ -81,7 +81,7 @@ function readBefore(guard: number, message: Uint8Array): string {
   line.memory = new SourceMemory()
   const verdict = detector.read(line, 0, message.length)
   if (verdict !== Verdict.event) return `${verdict}`
-  if (line.eventIdStart < 0) readUser(line)
+  if (line.eventIdStart < 0) readUserAndBytes(line)
   const user = line.text(line.userStart, line.userEnd)
   if (user !== '' && !isUserName(user)) throw new Error(`user ${JSON.stringify(user)}`)
   const host = line.text(line.hostStart, line.hostEnd).toLowerCase()

@@ -3,7 +3,7 @@ import { Action } from '../../engine/formats/action.ts'
 import { FORMATS, NO_FORMAT } from '../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/formats/log-line.ts'
 import type { OwnFormat } from '../../engine/formats/own-format.ts'
-import { readUser } from '../../engine/formats/user-name.ts'
+import { readUserAndBytes } from '../../engine/formats/user-name.ts'
 import { BodyReader } from '../../engine/ingest/body-reader.ts'
 
 /** A message, and the expected result of reading it. */
@@ -72,7 +72,7 @@ export class MessageReader {
     const verdict = this.#body.read(line, at, at + bytes.length)
     const { format } = this.#body
     const isEvent = verdict === Verdict.event
-    if (isEvent && line.eventIdStart < 0) readUser(line)
+    if (isEvent && line.eventIdStart < 0) readUserAndBytes(line)
     return {
       verdict: nameOf(Verdict, verdict),
       format: format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? ''),
