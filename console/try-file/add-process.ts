@@ -10,11 +10,12 @@ import { confirmChanges } from '../../engine/store/confirm-changes.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { statusOf } from '../../engine/store/secrets.ts'
 import { Store } from '../../engine/store/store.ts'
+import { ADD_MS_MAX } from './limits.ts'
 
 /*
  * The process that adds an uploaded log to the buffer of its organization, as posture-admin ingest
- * file does: a process of its own, so that pages stay fast. If the service ends, so does the reading;
- * everything read before is stored, and reading the file again counts no line twice.
+ * file does: a process of its own, so that pages stay fast. The reading ends with the service, and at
+ * a second message. Everything read before is stored, and reading the file again counts no line twice.
  */
 
 /** What the process that adds a file must know. */
@@ -54,11 +55,12 @@ async function add(order: AddOrder, store: Store): Promise<AddedFile> {
   if (token === undefined || statusOf(token, nowMs) !== 'active') {
     throw new Fault('NOT_FOUND', 'the monitoring token was revoked meanwhile')
   }
-  const stop = once(process, 'disconnect')
+  const stopping = new AbortController()
+  for (const event of ['message', 'disconnect']) process.once(event, () => stopping.abort())
   const ingest = new FileIngest(
     { store, registry: new RegistryInForce(store), clock: systemClock },
     new KnownToken(token, '', nowMs),
-    { stopped: () => !process.connected, stop },
+    { stopped: () => stopping.signal.aborted, stop: once(stopping.signal, 'abort') },
   )
   const { path, name } = order
   const file = { ...openLog(path), path: name, name, isComplete: true }
@@ -68,7 +70,8 @@ async function add(order: AddOrder, store: Store): Promise<AddedFile> {
     const waiting = ingest.finish(new Administration(store, systemClock, actor), [name], [reading])
     await confirmChanges(store)
     const { matched, duplicates, outsideWindow } = reading.report
-    return { name, matched, duplicates, outsideWindow, waiting, fault: reading.fault?.message ?? '' }
+    const ended = stopping.signal.aborted ? `not read to its end within ${ADD_MS_MAX / 1000} s. Add it again` : ''
+    return { name, matched, duplicates, outsideWindow, waiting, fault: reading.fault?.message ?? ended }
   })
 }
 
@@ -79,5 +82,5 @@ process.once('message', async (order: AddOrder) => {
     throw error
   })
   await store.close()
-  process.send?.(answer, undefined, undefined, () => process.disconnect())
+  if (process.connected) process.send?.(answer, undefined, undefined, () => process.disconnect())
 })

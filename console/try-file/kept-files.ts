@@ -70,7 +70,11 @@ export class KeptFiles {
     this.#dataDirectory = dataDirectory
     this.#directory = join(dataDirectory, 'uploads')
     this.#log = log
-    rmSync(this.#directory, { recursive: true, force: true })
+    try {
+      rmSync(this.#directory, { recursive: true, force: true })
+    } catch (error) {
+      log.warn({ reason: systemErrorText(error) }, 'files of the last run cannot be removed')
+    }
   }
 
   begin(): FileCopy {
@@ -133,7 +137,7 @@ export class KeptFiles {
       // Not every sandbox allows this.
     }
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => child.disconnect(), ADD_MS_MAX)
+      const timer = setTimeout(() => child.send('stop'), ADD_MS_MAX)
       child.once('message', (answer: AddAnswer) => {
         if ('refused' in answer) reject(new Fault(answer.refused.code, answer.refused.message))
         else resolve(answer)

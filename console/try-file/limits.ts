@@ -46,7 +46,7 @@ export const KEPT_FILES_MAX = 4
 /** Milliseconds that a copy is kept. */
 export const KEPT_MS = 15 * MINUTE_MS
 /** Milliseconds in which a file is added. Then the reading ends, and the page says so. */
-export const ADD_MS_MAX = 300 * SECOND_MS
+export const ADD_MS_MAX = 60 * SECOND_MS
 /** Bytes of standard error that are kept for the log. */
 export const TRIAL_ERROR_BYTES_MAX = 16 * 1024
 
