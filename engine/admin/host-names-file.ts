@@ -134,9 +134,10 @@ function readCsv(text: string, where: string, format: HostNameFormat, add: Add):
     if (index === 0 && hasHeader) continue
     const [address = '', name = ''] = [row[addressAt], row[nameAt]]
     if (isKea && name === '') continue
-    const shown = JSON.stringify(row.join(',').slice(0, LINE_SHOWN_CHARS))
-    const wrong = (expected: string) =>
-      new Fault('USAGE', `${where}: row ${index + 1}: expected ${expected}; found ${shown}`)
+    const wrong = (expected: string): Fault => {
+      const found = JSON.stringify(row.join(',').slice(0, LINE_SHOWN_CHARS))
+      return new Fault('USAGE', `${where}: row ${index + 1}: expected ${expected}; found ${found}`)
+    }
     if (addressBytes(address) === undefined || !NAME.test(name)) throw wrong('address,name such as 10.2.0.7,laptop')
     if (isKea) {
       const times = keaTimes(keaAt.map((at) => row[at] ?? ''))

@@ -25,6 +25,7 @@ export interface NamesInRange {
  */
 export function withSpan(spans: readonly NameSpan[], added: NameSpan): NameSpan[] {
   if (!(added.fromMs < added.toMs)) return [...spans]
+  if (spans.length === 0) return [added]
   const others = spans.flatMap((span) => [
     { ...span, toMs: Math.min(span.toMs, added.fromMs) },
     { ...span, fromMs: Math.max(span.fromMs, added.toMs) },
