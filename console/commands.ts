@@ -3,6 +3,7 @@ import type { Administration } from '../engine/admin/administration.ts'
 import type { SealedChannel } from '../engine/admin/alerts.ts'
 import type { DecisionTerms } from '../engine/admin/approvals.ts'
 import type { StoredGroups } from '../engine/admin/client-groups.ts'
+import type { SpansByAddress } from '../engine/admin/client-names.ts'
 import type { ClientReading } from '../engine/admin/clients.ts'
 import type { FederatedClaims } from '../engine/admin/federation.ts'
 import type { ManagerMails } from '../engine/admin/managers.ts'
@@ -81,7 +82,7 @@ interface PlatformDecision extends DecisionTerms {
 /** The names of all addresses; all groups; or a network with its new name, or none. */
 type NamesOfClients =
   | StoredGroups
-  | { readonly hosts: readonly (readonly [address: string, name: string])[] }
+  | { readonly hosts: SpansByAddress }
   | { readonly network: string; readonly name: string | undefined }
 
 /** One dead letter of a channel, or all of them. */
@@ -143,7 +144,7 @@ export const COMMANDS = {
   ) => administration.organizations.set(organization, given),
   'client.name': ({ administration: { clientNames, clientGroups }, organization }, given: NamesOfClients) => {
     if ('groups' in given) clientGroups.replace(organization, given)
-    else if ('hosts' in given) clientNames.replaceHosts(organization, new Map(given.hosts))
+    else if ('hosts' in given) clientNames.importHosts(organization, given.hosts)
     else if (given.name === undefined) clientNames.removeNetwork(organization, given.network)
     else clientNames.addNetwork(organization, given.network, given.name)
   },

@@ -232,8 +232,14 @@ export const CLIENT_SUMMARIES_BYTES_READ_MAX = 32 * 1024 * 1024
  * daily retention goes on to the last client.
  */
 export const CLIENT_SUMMARIES_CHANGED_MAX = 2000
-/** Addresses of one organization with a name. A file with more is refused. */
+/** Names of addresses of one organization, each with its time. Beyond it, those that ended first leave. */
 export const CLIENT_NAMES_MAX = 100_000
+/** Of these, for one address: the names of 50 leases. Beyond it the oldest are removed. */
+export const NAME_SPANS_PER_ADDRESS_MAX = 50
+/** Addresses whose old names one transaction removes. The next transaction continues. */
+export const CLIENT_NAMES_REMOVED_MAX = 5000
+/** Addresses whose names an export or a list remembers while it reads. */
+export const ADDRESSES_REMEMBERED_MAX = 50_000
 /** Bytes of a file with names of addresses. Larger files are refused. */
 export const CLIENT_NAMES_FILE_BYTES_MAX = 64 * 1024 * 1024
 /** Named networks of one organization. More are refused. */

@@ -1,4 +1,4 @@
-import { isClientKnown, namesOf, storedClient, type UseOfClient, useOfClient } from '../../engine/admin/client-use.ts'
+import { isClientKnown, storedClient, type UseOfClient, useOfClient } from '../../engine/admin/client-use.ts'
 import type { Revealed } from '../../engine/admin/clients.ts'
 import type { PersonRow } from '../../engine/admin/persons.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
@@ -9,7 +9,8 @@ import { groupsOf } from '../../engine/scan/group-use.ts'
 import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
-import { type DayBar, Key, Timeline } from '../design/chart.tsx'
+import { type NameSpan, namesText, spanTimes } from '../../engine/store/name-spans.ts'
+import { type DayBar, daysText, Key, Timeline } from '../design/chart.tsx'
 import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
@@ -32,13 +33,17 @@ interface ClientView {
   /** An address, a pseudonym or a user name, as it is stored. */
   readonly client: string
   readonly isPseudonym: boolean
-  /** '' if the address has none. */
+  /** The names of the address in the time of its use; '' if it had none. */
   readonly name: string
+  /** All names of the address, the newest first. */
+  readonly spans: readonly NameSpan[]
   readonly network: string
   /** '' if it is in none. */
   readonly group: string
   /** Of a user: the addresses that it used last. */
   readonly addresses: readonly string[]
+  /** Of an address: the users that logs name there, the newest first, with the days. */
+  readonly users: readonly UserDays[]
   readonly windowDays: number
   /** Most matches first. */
   readonly rows: readonly UseRow[]
@@ -71,15 +76,19 @@ export function clientView(visit: Visit, client: string): ClientView {
   const platforms = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
   const { states } = store.decisions.inForce(organization.id, nowMs)
   const stateOf = (id: string): DecisionState => states.get(id) ?? 'waiting'
-  const { name, network } = namesOf(store, organization.id)(client)
+  const firstSeenMs = Math.min(...use.platforms.map((each) => each.firstSeenMs))
+  const lastSeenMs = Math.max(...use.platforms.map((each) => each.lastSeenMs))
+  const { network, ...names } = store.clientNames.names(organization.id)(client, firstSeenMs, lastSeenMs)
   const summary = store.clientSummaries.get(organization.id, client, true)
   const addresses = summary?.addresses ?? []
   return {
     client,
     isPseudonym: isPseudonym(client),
-    name: name ?? '',
+    name: namesText(names),
+    spans: store.clientNames.spansOf(organization.id, client).toReversed(),
     network: network ?? '',
     addresses,
+    users: [...use.users].reverse(),
     group: groupsOf(store, organization).groupOf({ client, isUser: summary !== undefined, addresses }) ?? '',
     windowDays: organization.evidenceWindowDays,
     rows: use.platforms.map(({ platformId, ...row }) => ({
@@ -89,8 +98,8 @@ export function clientView(visit: Visit, client: string): ClientView {
       isRegistered: platforms.has(platformId),
     })),
     days: daysOf(visit, use, (id) => stateOf(id) === 'approved'),
-    firstSeenMs: Math.min(...use.platforms.map(({ firstSeenMs }) => firstSeenMs)),
-    lastSeenMs: Math.max(...use.platforms.map(({ lastSeenMs }) => lastSeenMs)),
+    firstSeenMs,
+    lastSeenMs,
   }
 }
 
@@ -110,6 +119,21 @@ function daysOf(
   }
   return bars
 }
+
+/** The file of platforms has all users. */
+const USERS_SHOWN_MAX = 100
+
+type UserDays = readonly [user: string, days: readonly number[]]
+
+const USER_COLUMNS: readonly Column<UserDays>[] = [
+  { id: 'user', name: 'User', cell: ([user]) => ClientLink({ client: user }) },
+  { id: 'days', name: 'Days', cell: ([, days]) => daysText(days) },
+]
+
+const SPAN_COLUMNS: readonly Column<NameSpan>[] = [
+  { id: 'name', name: 'Name', cell: ({ name }) => <span class="break">{name}</span> },
+  { id: 'time', name: 'Time (UTC)', cell: (span) => spanTimes(span) || 'not limited' },
+]
 
 interface ClientProps {
   readonly view: ClientView
@@ -169,6 +193,20 @@ export function Client(props: ClientProps) {
       <Card title="Platforms" bare>
         <Table id="platforms" label="Platforms" columns={useOfClientColumns(nowMs)} rows={rows} />
       </Card>
+      {view.spans.length > 0 && (
+        <Card title="Names of this address" bare>
+          <Table id="names" label="Names" columns={SPAN_COLUMNS} rows={view.spans} />
+        </Card>
+      )}
+      {view.users.length > 0 && (
+        <Card
+          title="Users at this address"
+          note={`logs named ${view.users.length > USERS_SHOWN_MAX ? `${USERS_SHOWN_MAX} of ${countOf(view.users.length, 'user')}` : 'them'} on these days (UTC)`}
+          bare
+        >
+          <Table id="users" label="Users" columns={USER_COLUMNS} rows={view.users.slice(0, USERS_SHOWN_MAX)} />
+        </Card>
+      )}
       {props.mayErase && <PersonData path={path} view={view} />}
       <Card title="Platforms per day" note={<CsvLink path={`${path}/days`} />}>
         <figure>

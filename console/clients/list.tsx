@@ -2,18 +2,20 @@ import {
   type ClientList,
   clientList,
   type ListedClient,
+  type ListedNames,
+  listedNames,
   newSinceMs,
   searchedText,
 } from '../../engine/admin/client-list.ts'
-import { namesOf } from '../../engine/admin/client-use.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { CLIENT_SUMMARIES_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
 import { groupNamesOf } from '../../engine/scan/group-use.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
+import { namesText, spanText } from '../../engine/store/name-spans.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import { isUsed } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
-import { bytesColumn, ClientLink } from '../design/client-columns.tsx'
+import { bytesColumn, ClientLink, namesColumns } from '../design/client-columns.tsx'
 import { html } from '../design/html.ts'
 import { CsvLink, FilterSearch, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
@@ -33,10 +35,9 @@ import type { Visit } from '../http/visit.ts'
 
 export const CLIENTS_PATH = '/clients'
 
-/** A client of the list, with the names of its address; '' if it has none. */
+/** A client of the list, with the names of its address. */
 interface ClientListRow extends ListedClient {
-  readonly name: string
-  readonly network: string
+  readonly names: ListedNames
 }
 
 interface ClientsView extends Omit<ClientList, 'clients'> {
@@ -118,17 +119,14 @@ export function columnsOfRange<Row>(
 
 const OF_LAST_USE: ReadonlySet<string> = new Set(['platforms', 'risk', 'riskiest'])
 
-export function withNames({ site, organization }: Visit, clients: readonly ListedClient[]): ClientListRow[] {
-  const names = namesOf(site.store, organization.id)
-  return clients.map((each) => {
-    const { name, network } = names(each.isUser ? (each.addresses.at(-1) ?? '') : each.client)
-    return { ...each, name: name ?? '', network: network ?? '' }
-  })
+export function withNames(visit: Visit, clients: readonly ListedClient[]): ClientListRow[] {
+  const names = listedNames(visit.site.store, visit.organization.id, clientFilters(visit).search)
+  return clients.map((each) => ({ ...each, names: names(each) }))
 }
 
 function clientListColumns(nowMs: number): readonly Column<ListedClient | ClientListRow>[] {
   const text = (id: string, name: string, of: (row: ClientListRow) => string) =>
-    csvOnly(textColumn<ListedClient | ClientListRow>(id, name, (row) => ('name' in row ? of(row) : '')))
+    csvOnly(textColumn<ListedClient | ClientListRow>(id, name, (row) => ('names' in row ? of(row) : '')))
   return [
     {
       id: 'client',
@@ -139,8 +137,7 @@ function clientListColumns(nowMs: number): readonly Column<ListedClient | Client
     },
     text('kind', 'Kind', ({ isUser }) => (isUser ? 'user' : 'address')),
     text('addresses', 'Addresses', ({ addresses }) => addresses.join(' ')),
-    text('name', 'Name', ({ name }) => name),
-    text('network', 'Network', ({ network }) => network),
+    ...namesColumns<ListedClient | ClientListRow>((row) => ('names' in row ? row.names : undefined)),
     countColumn('platforms', 'Platforms', ({ platforms }) => platforms),
     {
       id: 'risk',
@@ -164,12 +161,19 @@ function clientListColumns(nowMs: number): readonly Column<ListedClient | Client
   ]
 }
 
+const NO_NAMES: ListedNames = { current: undefined, earlier: [], network: null, found: undefined }
+
 /** The client, and in a second line its names and addresses. */
 function ClientCell(row: ListedClient | ClientListRow) {
   const { client, isUser, addresses } = row
-  const names = 'name' in row ? [row.name, row.network] : []
-  const about = [...names, isUser && !isPseudonym(client) ? addressesText(addresses) : '']
-    .filter((each) => each !== '')
+  const { found, network, ...names } = 'names' in row ? row.names : NO_NAMES
+  const about = [
+    namesText(names),
+    found === undefined ? '' : `was ${spanText(found)}`,
+    network,
+    isUser && !isPseudonym(client) ? addressesText(addresses) : '',
+  ]
+    .filter(Boolean)
     .join(', ')
   return about === ''
     ? ClientLink({ client })

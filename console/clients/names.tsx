@@ -28,7 +28,7 @@ export interface ClientNamesProps {
 const DONE: Readonly<Record<string, string>> = {
   named: 'The network has a name. Clients in it are shown with it',
   removed: 'The name of the network is removed',
-  imported: 'The names are imported. They replace the ones before',
+  imported: 'The names are imported. Earlier use keeps the names of its time',
 }
 
 /** Names addresses and networks. */
@@ -127,7 +127,8 @@ function Names({ namesTotal, namesForm: form }: ClientNamesProps) {
       <form class="stack" method="post" action={`${CLIENT_NAMES_PATH}/hosts`}>
         <FormError form={form} />
         <p class="small muted">
-          Lines with an address and a name, or the leases of ISC dhcpd, Kea or dnsmasq. An import replaces all names.
+          Lines with an address, a name, and optionally from and to, or the leases of ISC dhcpd, Kea or dnsmasq. Import
+          all names together: other addresses have no name from now on. Earlier use keeps the names of its time.
         </p>
         <FileContent
           form={form}

@@ -1,22 +1,23 @@
-import { namesOf, type PlatformDay, type PlatformUse, platformUse } from '../../engine/admin/client-use.ts'
+import { type PlatformDay, type PlatformUse, platformUse } from '../../engine/admin/client-use.ts'
 import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { CLIENTS_LISTED_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
+import type { AddressNames } from '../../engine/store/client-names.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
+import { namesText } from '../../engine/store/name-spans.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { type DayBar, Key, Timeline } from '../design/chart.tsx'
-import { ClientLink, clientText, platformClientsPath, useColumns } from '../design/client-columns.tsx'
+import { ClientLink, clientText, namesColumns, platformClientsPath, useColumns } from '../design/client-columns.tsx'
 import { CsvLink, FilterSearch, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
 import { Card, countOf, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
 import { type ChosenRange, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table, textColumn } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
-/** A client of a platform, with the names of its address; '' if it has none. */
+/** A client of a platform, with the names of its address in the time of its use. */
 interface ClientRow extends ClientUse {
-  readonly name: string
-  readonly network: string
+  readonly names: AddressNames
 }
 
 interface PlatformClientsView {
@@ -82,7 +83,8 @@ export function clientsOfPlatform(visit: Visit, name: string): ClientRow[] {
 }
 
 const OTHERS: ClientRow = {
-  ...{ client: 'others', user: '', name: '', network: '', methods: [], access: [], matches: 0 },
+  names: { current: undefined, earlier: [], network: null },
+  ...{ client: 'others', user: '', methods: [], access: [], matches: 0 },
   ...{ used: Number.NaN, blocked: Number.NaN, touched: Number.NaN },
   ...{ firstSeenMs: 0, lastSeenMs: 0, bytesSent: 0, bytesReceived: 0, days: 0 },
 }
@@ -111,17 +113,15 @@ function pageOfClients(visit: Visit, use: PlatformUse, search: string): Paged<Cl
 }
 
 function clientRows({ site, organization }: Visit, clients: readonly ClientUse[]): ClientRow[] {
-  const names = namesOf(site.store, organization.id)
-  return clients.map((use) => {
-    const { name, network } = names(use.client)
-    return { ...use, name: name ?? '', network: network ?? '' }
-  })
+  const names = site.store.clientNames.names(organization.id)
+  return clients.map((use) => ({ ...use, names: names(use.client, use.firstSeenMs, use.lastSeenMs) }))
 }
 
 function filtered(rows: readonly ClientRow[], search: string): ClientRow[] {
   const words = search.toLowerCase()
-  return rows.filter(({ client, user, name, network }) => {
-    return words === '' || `${client} ${user} ${name} ${network}`.toLowerCase().includes(words)
+  return rows.filter(({ client, user, names: { current, earlier, network } }) => {
+    const names = [current, ...earlier].map((span) => span?.name ?? '')
+    return words === '' || [client, user, ...names, network].join(' ').toLowerCase().includes(words)
   })
 }
 
@@ -279,19 +279,19 @@ export function clientColumns(nowMs: number): readonly Column<ClientRow>[] {
     {
       id: 'client',
       name: 'Client',
-      cell: ({ client, name, network }) => (
-        <>
-          {ClientLink({ client })}
-          {name + network !== '' && (
-            <p class="small muted break">{[name, network].filter((each) => each !== '').join(', ')}</p>
-          )}
-        </>
-      ),
+      cell: ({ client, names }) => {
+        const about = [namesText(names), names.network].filter(Boolean).join(', ')
+        return (
+          <>
+            {ClientLink({ client })}
+            {about !== '' && <p class="small muted break">{about}</p>}
+          </>
+        )
+      },
       sort: ({ client }) => client,
       csv: clientText,
     },
-    { id: 'name', name: 'Name', csv: ({ name }) => name },
-    { id: 'network', name: 'Network', csv: ({ network }) => network },
+    ...namesColumns<ClientRow>(({ names }) => names),
     {
       ...textColumn('user', 'User', ({ user }: ClientRow) => user),
       cell: ({ user }) => (user === '' ? '' : ClientLink({ client: user })),

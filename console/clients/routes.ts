@@ -1,3 +1,4 @@
+import type { SpansByAddress } from '../../engine/admin/client-names.ts'
 import { storedClient } from '../../engine/admin/client-use.ts'
 import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
 import { readHostNames } from '../../engine/admin/host-names-file.ts'
@@ -120,7 +121,7 @@ async function importNames(visit: Visit): Promise<Answer> {
     namesPage(visit, { namesForm: { values: fields, errors: { text: problem } } }, 400)
   if (text.trim() === '') return again('Enter names, or choose a file')
   if (Buffer.byteLength(text) > NAMES_BYTES_MAX) return again(`At most ${NAMES_BYTES_MAX / 1024} KiB`)
-  let names: ReadonlyMap<string, string>
+  let names: SpansByAddress
   try {
     names = readHostNames(text, 'names').names
   } catch (error) {
@@ -129,7 +130,7 @@ async function importNames(visit: Visit): Promise<Answer> {
   }
   if (names.size === 0) return again('No line has an address and a name')
   try {
-    await visit.change('client.name', { hosts: [...names] })
+    await visit.change('client.name', { hosts: names })
     return redirect(`${CLIENT_NAMES_PATH}?done=imported`)
   } catch (error) {
     const { state, status } = refusedForm(error, fields)

@@ -131,6 +131,18 @@ export function shortDay(day: number): string {
   return SHORT_DAY.format(day * DAY_MS)
 }
 
+/** Days in order: `30 Oct to 2 Nov, 4 to 8 Nov` */
+export function daysText(days: readonly number[]): string {
+  const runs: [first: number, last: number][] = []
+  for (const day of days) {
+    const run = runs.at(-1)
+    if (run?.[1] === day - 1) run[1] = day
+    else runs.push([day, day])
+  }
+  const texts = runs.map(([first, last]) => SHORT_DAY.formatRange(first * DAY_MS, last * DAY_MS))
+  return texts.join(', ').replace(/\s*–\s*/g, ' to ')
+}
+
 export type ChartTone = 'approved' | 'shadow' | 'third' | 'fourth' | 'rest' | 'dot' | 'ring'
 
 /** An entry of a chart's legend. */

@@ -1,5 +1,7 @@
 import { isPseudonym, NO_CLIENT } from '../../engine/kernel/event/client.ts'
+import type { AddressNames } from '../../engine/store/client-names.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
+import { spanText } from '../../engine/store/name-spans.ts'
 import { html } from './html.ts'
 import { bytesText, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
@@ -26,6 +28,15 @@ export function ClientLink({ client }: { readonly client: string }) {
 /** An address in a file; '' if no address is known. */
 export function clientText({ client }: Pick<ClientUse, 'client'>): string {
   return client === NO_CLIENT ? '' : client
+}
+
+/** The names of an address in a file. */
+export function namesColumns<Row>(of: (row: Row) => AddressNames | undefined): readonly Column<Row>[] {
+  return [
+    { id: 'name', name: 'Name', csv: (row) => of(row)?.current?.name ?? '' },
+    { id: 'earlier', name: 'Earlier names', csv: (row) => (of(row)?.earlier ?? []).map(spanText).join(', ') },
+    { id: 'network', name: 'Network', csv: (row) => of(row)?.network ?? '' },
+  ]
 }
 
 /** A column of bytes. 0: no log has the byte counts, so the cell is empty. */

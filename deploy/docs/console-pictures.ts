@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { Administration } from '../../engine/admin/administration.ts'
+import { readHostNames } from '../../engine/admin/host-names-file.ts'
 import type { Event } from '../../engine/kernel/event/event.ts'
 import { DAY_MS, HOUR_MS } from '../../engine/kernel/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
@@ -116,7 +117,9 @@ function addNames({ store, clock, organization }: TestConsole): void {
   clientNames.addNetwork(organization, '198.51.100.0/28', 'Berlin office')
   clientNames.addNetwork(organization, '198.51.100.16/28', 'Hamburg office')
   const hosts = ['lt-0412', 'lt-0398', 'ws-design-02', 'lt-0420', 'build-07', 'lt-0377', 'ws-legal-01', 'lt-0405']
-  clientNames.replaceHosts(organization, new Map(hosts.map((name, at) => [`198.51.100.${at * 3 + 1}`, name])))
+  // A first day, because the sample data has imported other names before.
+  const rows = hosts.map((name, at) => `198.51.100.${at * 3 + 1},${name},2026-01-01`)
+  clientNames.importHosts(organization, readHostNames(['address,name,from', ...rows].join('\n'), 'names').names)
 }
 
 /** The picture of a page, without its extension: `/platforms/:name` has `platforms-name`. */

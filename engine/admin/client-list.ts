@@ -5,11 +5,13 @@ import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
 import { groupsOf } from '../scan/group-use.ts'
 import { type DayRange, lastDaysOf } from '../scan/periods.ts'
+import type { AddressNames } from '../store/client-names.ts'
 import { type ClientSummary, type DaysSum, nameOf, sumOfDays } from '../store/client-summaries.ts'
+import type { NameSpan } from '../store/name-spans.ts'
 import type { Organization } from '../store/organizations.ts'
 import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
-import { namesOf, type PlatformUse, platformUse, storedClient } from './client-use.ts'
+import { type PlatformUse, platformUse, storedClient } from './client-use.ts'
 
 /** A platform with the score that lists show. */
 export interface RatedPlatform {
@@ -23,6 +25,8 @@ export interface ListedClient extends DaysSum {
   readonly isUser: boolean
   /** The addresses that a user used last, the last one at the end. */
   readonly addresses: readonly string[]
+  /** When the user used the last address. 0: it used none. */
+  readonly addressSeenMs: number
   /** Platforms that the client used from the first day on, also after the last one. */
   readonly platforms: number
   /** Finds the platform with the highest risk among them, of those in the registry. */
@@ -32,7 +36,7 @@ export interface ListedClient extends DaysSum {
 }
 
 export interface ClientFilter {
-  /** A part of a user, host name, address or named network, or a network. '': all. */
+  /** A part of a user, host name at any time, address or named network, or a network. '': all. */
   readonly search?: string
   /** Only clients of this platform, with their use of it alone. */
   readonly platformId?: string | undefined
@@ -109,7 +113,7 @@ function listed(
   riskiestOf: (client: string, isUser: boolean) => RatedPlatform | undefined,
   firstDay: number,
 ): ListedClient {
-  const { client, isUser, addresses, platformDays } = summary
+  const { client, isUser, addresses, addressesSeenMs, platformDays } = summary
   let platforms = 0
   for (const day of platformDays) if (day >= firstDay) platforms++
   const riskiest = (): RatedPlatform | undefined => riskiestOf(client, isUser)
@@ -119,6 +123,7 @@ function listed(
     client,
     isUser,
     addresses,
+    addressSeenMs: addressesSeenMs.at(-1) ?? 0,
     platforms,
     riskiest,
     firstSeenMs,
@@ -173,7 +178,8 @@ function usesOf({ clients, otherMatches }: PlatformUse) {
 
 /**
  * Whether a client has the text in its name, address, host name or named network, or has an address
- * in the network that the text is. Of pseudonyms, a whole address or user name finds its own.
+ * in the network that the text is. An address is also found by its earlier names; a user only by the
+ * name that an address had when the user used it. Of pseudonyms, a whole address or user name finds its own.
  *
  * @throws Fault SECRETS_KEY
  */
@@ -181,22 +187,49 @@ function finder(store: Store, organization: Organization, text: string): (summar
   const words = text.toLowerCase()
   const stored = storedClient(store, organization, text)
   const network = networkIn(text)
-  const names = namesOf(store, organization.id)
-  const hasText = (each: string | null): boolean => each?.toLowerCase().includes(words) ?? false
-  const isFound = (address: string): boolean => {
+  const { id } = organization
+  const networkNameOf = store.clientNames.networkNames(id)
+  const hasText = (each = ''): boolean => each.toLowerCase().includes(words)
+  const isFound = (address: string, seenMs?: number): boolean => {
     if (network !== undefined) {
       const bytes = addressBytes(address)
       return bytes !== undefined && contains(network, bytes)
     }
     if (address === stored || hasText(address)) return true
-    const { name, network: named } = names(address)
-    return hasText(name) || hasText(named)
-  }
-  return ({ client, isUser, addresses }) => {
-    if (!isUser) return isFound(client)
-    return (
-      client === stored || hasText(client) || addresses.some((address) => address !== NO_CLIENT && isFound(address))
+    if (hasText(networkNameOf(address))) return true
+    const spans = store.clientNames.spansOf(id, address)
+    return spans.some(
+      ({ name, fromMs, toMs }) => hasText(name) && (seenMs === undefined || (fromMs <= seenMs && seenMs < toMs)),
     )
+  }
+  return ({ client, isUser, addresses, addressesSeenMs }) => {
+    if (!isUser) return isFound(client)
+    const isFoundAt = (address: string, at: number): boolean =>
+      address !== NO_CLIENT && isFound(address, addressesSeenMs[at])
+    return client === stored || hasText(client) || addresses.some(isFoundAt)
+  }
+}
+
+/** The names of a listed client, and the newest name that a search finds, unless that is `current`. */
+export type ListedNames = AddressNames & { readonly found: NameSpan | undefined }
+
+/**
+ * Returns a function that reads the names of clients of the list: of an address in the time of its
+ * use, and of a user's last address when the user used it. Call it inside Environment.read.
+ */
+export function listedNames(
+  { clientNames }: Store,
+  organizationId: string,
+  search: string,
+): (client: ListedClient) => ListedNames {
+  const names = clientNames.names(organizationId)
+  const words = search.toLowerCase()
+  const hasText = (span: NameSpan | undefined): boolean => span?.name.toLowerCase().includes(words) ?? false
+  return ({ client, isUser, addresses, addressSeenMs, firstSeenMs, lastSeenMs }) => {
+    if (isUser) return { ...names(addresses.at(-1) ?? '', addressSeenMs, addressSeenMs), found: undefined }
+    const shown = names(client, firstSeenMs, lastSeenMs)
+    const isShown = words === '' || hasText(shown.current)
+    return { ...shown, found: isShown ? undefined : clientNames.spansOf(organizationId, client).findLast(hasText) }
   }
 }
 

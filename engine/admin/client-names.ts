@@ -2,6 +2,7 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { networkOf, networkText } from '../kernel/process/network.ts'
 import { CLIENT_NAMES_MAX, CLIENT_NETWORKS_MAX } from '../limits.ts'
 import { isSingleAddress, type NamedNetwork } from '../store/client-names.ts'
+import { endedAt, type NameSpan, withSpan } from '../store/name-spans.ts'
 import type { Organization } from '../store/organizations.ts'
 import { Changes, checkText } from './changes.ts'
 
@@ -34,13 +35,31 @@ export class ClientNameChanges extends Changes {
     })
   }
 
-  /** Replaces all names of addresses. @throws Fault NOT_ALLOWED, CONFLICT unless mode is full. */
-  replaceHosts({ id }: Organization, names: ReadonlyMap<string, string>): void {
+  /**
+   * Imports all names of addresses. Names before the import keep their time until now. A name without
+   * a beginning begins now, or at any time if the organization has no names yet.
+   *
+   * @throws Fault NOT_ALLOWED, CONFLICT unless mode is full
+   */
+  importHosts({ id }: Organization, names: SpansByAddress): void {
     const { store } = this
     this.audited('client.name', id, () => {
       if (names.size > 0) this.#assertFull(id)
-      store.clientNames.removeHosts(id, CLIENT_NAMES_MAX)
-      for (const [address, name] of names) store.clientNames.putHost(id, address, name)
+      const nowMs = this.clock.nowMs()
+      const spans = new Map<string, readonly NameSpan[]>()
+      for (const [address, stored] of store.clientNames.hosts(id)) spans.set(address, endedAt(stored, nowMs))
+      const isFirst = spans.size === 0
+      for (const [address, given] of names) {
+        const dated = given.map((span) =>
+          span.fromMs === 0 && span.toMs > nowMs && !isFirst ? { ...span, fromMs: nowMs } : span,
+        )
+        spans.set(address, dated.reduce(withSpan, [...(spans.get(address) ?? [])]))
+      }
+      const oldestMs = endOfOldest(spans)
+      for (const [address, all] of spans) {
+        const kept = all.filter(({ toMs }) => toMs > oldestMs)
+        store.clientNames.putHost(id, address, kept)
+      }
       return { organizationId: id, subject: 'names of clients', details: { names: names.size }, result: undefined }
     })
   }
@@ -51,6 +70,15 @@ export class ClientNameChanges extends Changes {
     if (mode === 'full') return
     throw new Fault('CONFLICT', `names of addresses are kept only with clients "full", not with "${mode}"`)
   }
+}
+
+/** The names of addresses, in order, and without overlaps. */
+export type SpansByAddress = ReadonlyMap<string, readonly NameSpan[]>
+
+/** Names that ended until this time are too many. */
+function endOfOldest(spans: SpansByAddress): number {
+  const ends = Float64Array.from([...spans.values()].flatMap((all) => all.map(({ toMs }) => toMs))).sort()
+  return ends[ends.length - CLIENT_NAMES_MAX - 1] ?? 0
 }
 
 /** `10.2.7.1/16` is stored as `10.2.0.0/16`. @throws Fault USAGE. */

@@ -72,6 +72,8 @@ export interface UseOfClient {
   readonly platforms: readonly PlatformOfClient[]
   /** Days with use, in order. */
   readonly days: readonly DayOfClient[]
+  /** The users that logs name at this address, with the days in order. */
+  readonly users: ReadonlyMap<string, readonly number[]>
 }
 
 /**
@@ -167,7 +169,8 @@ function sourcesOf(
 
 /** Reads what a client or user uses. `client` is the text that is stored. */
 export function useOfClient(store: Store, organization: Organization, client: string, nowMs: number): UseOfClient {
-  if (store.clientErasures.isErasing(organization.id)) return { platforms: [], days: [] }
+  if (store.clientErasures.isErasing(organization.id)) return { platforms: [], days: [], users: new Map() }
+  const users = new Map<string, number[]>()
   const sums = new Map<string, ClientSum>()
   const days = new Map<number, string[]>()
   for (const record of store.clientDays.since(organization.id, firstDayOfWindow(organization, nowMs))) {
@@ -179,6 +182,10 @@ export function useOfClient(store: Store, organization: Organization, client: st
       const isWanted = reader.client === client || reader.user === client
       isKnown ||= isWanted
       isUsed ||= isWanted && reader.used !== 0
+      if (reader.client === client && reader.user !== '') {
+        const daysOfUser = users.get(reader.user) ?? []
+        if (daysOfUser.at(-1) !== day) users.set(reader.user, [...daysOfUser, day])
+      }
       return isWanted
     })
     if (!isKnown) continue
@@ -190,6 +197,7 @@ export function useOfClient(store: Store, organization: Organization, client: st
   return {
     platforms: platforms.sort((a, b) => Number(b.used !== 0) - Number(a.used !== 0) || b.matches - a.matches),
     days: Array.from(days, ([day, platformIds]) => ({ day, platformIds })),
+    users,
   }
 }
 
@@ -204,15 +212,4 @@ export function isClientKnown(store: Store, organization: Organization, client: 
     }
   }
   return false
-}
-
-/** The names of an address. */
-export type NamesOf = (address: string) => { readonly name: string | null; readonly network: string | null }
-
-export function namesOf({ clientNames }: Store, organizationId: string): NamesOf {
-  const networkOf = clientNames.networkNames(organizationId)
-  return (address) => ({
-    name: clientNames.hostOf(organizationId, address) ?? null,
-    network: networkOf(address) ?? null,
-  })
 }

@@ -7,11 +7,12 @@ import { personKey } from '../scan/group-use.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import { ClientReader } from '../store/client-records.ts'
 import type { EventQueue } from '../store/event-queue.ts'
+import { spanText } from '../store/name-spans.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { Changes, listText } from './changes.ts'
-import { namesOf, storedClients } from './client-use.ts'
+import { storedClients } from './client-use.ts'
 
 /** Something that is stored about a person. */
 export interface PersonRow {
@@ -113,10 +114,9 @@ function* rowsOf(store: Store, { id }: Organization, person: ReadonlySet<string>
     for (const member of members) if (person.has(member)) yield { ...NONE, kind: 'group', client: member, text: name }
     if (person.has(manager)) yield { ...NONE, kind: 'group', client: manager, text: `manager of ${name}` }
   }
-  const names = namesOf(store, id)
   for (const client of person) {
-    const { name } = names(client)
-    if (name !== null) yield { ...NONE, kind: 'name of an address', client, text: name }
+    for (const span of store.clientNames.spansOf(id, client))
+      yield { ...NONE, kind: 'name of an address', client, text: spanText(span) }
   }
   for (const queue of [store.buffer, store.unmatched]) yield* waiting(queue, id, person)
   for (const { day, platformId, bytes } of store.clientDays.since(id, 0)) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { readGroups, storedGroups, unknownGroup } from '../admin/client-groups.ts'
-import { type ListedClient, searchedText } from '../admin/client-list.ts'
-import { type NamesOf, namesOf } from '../admin/client-use.ts'
+import { type ListedClient, type ListedNames, listedNames, searchedText } from '../admin/client-list.ts'
+import type { SpansByAddress } from '../admin/client-names.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
 import { type PersonRow, personOf, personRows } from '../admin/persons.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
@@ -14,8 +14,9 @@ import {
   PERSON_ROWS_MAX,
 } from '../limits.ts'
 import { type GroupUse, groupNamesOf, groupUse } from '../scan/group-use.ts'
+import { type NameSpan, spanText, withSpan } from '../store/name-spans.ts'
 import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
-import { clientRow } from './platform.ts'
+import { clientRow, listText, nameFields } from './platform.ts'
 
 type PlatformRow = ReturnType<typeof clientRow> & { readonly platform_id: string; readonly platform_name: string }
 
@@ -24,6 +25,9 @@ const platforms = table<PlatformRow>([
   ['Platform', 'platform_name'],
   ['Client', 'client', { hide: 4 }],
   [null, 'name'],
+  [null, 'name_from'],
+  [null, 'name_to'],
+  [null, 'earlier_names'],
   [null, 'network'],
   ['User', 'user', { hide: 3, wrap: true }],
   ['Matches', 'matches'],
@@ -38,7 +42,7 @@ const platforms = table<PlatformRow>([
   ['Received', 'bytes_received', { hide: 6 }],
   ['Days', 'days', { hide: 7 }],
 ])
-const files = table<{ file: string; format: string; names: ReadonlyMap<string, string> }>([
+const files = table<{ file: string; format: string; names: SpansByAddress }>([
   ['File', 'file', { wrap: true }],
   ['Format', 'format'],
   ['Names', 'names', { of: ({ names }) => names.size }],
@@ -76,24 +80,30 @@ const groups = table<GroupUse>([
 const LISTED = 100
 const LISTED_MAX = 20_000
 
-type ListRow = ListedClient & ReturnType<NamesOf>
+type ListRow = ListedClient & ReturnType<typeof nameFields> & Pick<ListedNames, 'found'>
 
-const list = table<ListRow>([
-  ['Client', 'client', { wrap: true }],
-  [null, 'kind', { of: ({ isUser }) => (isUser ? 'user' : 'address') }],
-  ['Addresses', 'addresses', { hide: 6, text: (value) => (value as readonly string[]).join(' ') }],
-  ['Name', 'name', { hide: 4 }],
-  ['Network', 'network', { hide: 5 }],
-  ['Platforms', 'platforms'],
-  ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.score ?? null }],
-  [null, 'highest_risk_platform', { of: ({ riskiest }) => riskiest()?.name ?? null }],
-  ['Matches', 'matches'],
-  ['Blocked', 'blocked', { hide: 2 }],
-  ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
-  ['Received', 'bytes_received', { hide: 7, of: ({ bytesReceived }) => bytesReceived || null }],
-  [null, 'first_seen', { of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
-  ['Last seen', 'last_seen', { hide: 1, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
-])
+/** `found`: a search has found an address by a name that it has no more. */
+const list = (found: string | null) =>
+  table<ListRow>([
+    ['Client', 'client', { wrap: true }],
+    [null, 'kind', { of: ({ isUser }) => (isUser ? 'user' : 'address') }],
+    ['Addresses', 'addresses', { hide: 6, text: (value) => (value as readonly string[]).join(' ') }],
+    ['Name', 'name', { hide: 4 }],
+    [null, 'name_from'],
+    [null, 'name_to'],
+    [found, 'found_name', { wrap: true, of: ({ found }) => (found === undefined ? null : spanText(found)) }],
+    ['Earlier names', 'earlier_names', { hide: 8, text: listText }],
+    ['Network', 'network', { hide: 5 }],
+    ['Platforms', 'platforms'],
+    ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.score ?? null }],
+    [null, 'highest_risk_platform', { of: ({ riskiest }) => riskiest()?.name ?? null }],
+    ['Matches', 'matches'],
+    ['Blocked', 'blocked', { hide: 2 }],
+    ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
+    ['Received', 'bytes_received', { hide: 7, of: ({ bytesReceived }) => bytesReceived || null }],
+    [null, 'first_seen', { of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
+    ['Last seen', 'last_seen', { hide: 1, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
+  ])
 
 const SORT_KEYS = {
   matches: ({ matches }: ListedClient) => matches,
@@ -123,7 +133,6 @@ export const commands: Commands = {
         search: search.trim(),
         group,
       })
-      const names = namesOf(store, organization.id)
       // Each key once: that of the risk reads all platforms of a client.
       const keyed = clients.map((client) => ({ client, key: SORT_KEYS[sort](client) }))
       const sorted = keyed.sort((a, b) => b.key - a.key).slice(0, limit)
@@ -134,7 +143,12 @@ export const commands: Commands = {
         note(`No client matches ${JSON.stringify(search || group)}. ${searchedText(total)}`)
       if (clients.length > limit) note(`${limit} of ${clients.length} clients; for more: --limit ${clients.length}`)
       if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
-      return list(sorted.map(({ client }) => ({ ...client, ...names(client.client) })))
+      const names = listedNames(store, organization.id, search.trim())
+      const rows = sorted.map(({ client }) => {
+        const shown = names(client)
+        return { ...client, ...nameFields(shown), found: shown.found }
+      })
+      return list(rows.some(({ found }) => found !== undefined) ? 'Found name' : null)(rows)
     },
   }),
   show: change('Show the platforms that a client uses', {
@@ -142,7 +156,7 @@ export const commands: Commands = {
     run({ store, administration, registry, organization }, { client }) {
       const uses = administration.clients.ofClient(organization, client).platforms
       const names = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
-      const namesOfClient = namesOf(store, organization.id)
+      const namesOfClient = store.clientNames.names(organization.id)
       return platforms(
         uses.map((use) => ({
           platform_id: use.platformId,
@@ -199,16 +213,18 @@ export const commands: Commands = {
     }),
   }),
   names: group('Set the names of addresses', {
-    import: change('Replace the names of addresses by those in CSV files (address,name) or DHCP lease files', {
+    import: change('Import the names of addresses from CSV files (address,name,from,to) or DHCP lease files', {
       params: {
         files: argument('<file...>', 'Files: CSV, or leases of ISC dhcpd, Kea or dnsmasq', z.array(z.string())),
       },
       read: ({ files }) =>
         files.map((file) => ({ file, ...readHostNames(textOf(file, CLIENT_NAMES_FILE_BYTES_MAX), file) })),
       run({ administration, organization }, _, read) {
-        const all = new Map(read.flatMap((each) => [...each.names]))
+        const all = new Map<string, readonly NameSpan[]>()
+        for (const { names } of read)
+          for (const [address, spans] of names) all.set(address, spans.reduce(withSpan, [...(all.get(address) ?? [])]))
         if (all.size > CLIENT_NAMES_MAX) throw new Fault('USAGE', `more than ${CLIENT_NAMES_MAX} addresses with a name`)
-        administration.clientNames.replaceHosts(organization, all)
+        administration.clientNames.importHosts(organization, all)
         return files(read)
       },
     }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Contact, USES, type Use, useOf } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { scoreOf } from '../../registry/risk-sum.ts'
-import { type NamesOf, namesOf, type PlatformDay, type PlatformUse, type SourceUse } from '../admin/client-use.ts'
+import type { PlatformDay, PlatformUse, SourceUse } from '../admin/client-use.ts'
 import { managerDraft } from '../admin/managers.ts'
 import { USE_NAMES } from '../admin/platform-rows.ts'
 import { dayText } from '../kernel/process/clock.ts'
@@ -14,8 +14,10 @@ import { Evidence } from '../scan/evidence.ts'
 import { type PublishedPlatform, publishedPlatform } from '../scan/listed-discovery.ts'
 import type { PlatformGroup } from '../scan/platform-groups.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
+import type { AddressNames, NamesOf } from '../store/client-names.ts'
 import { contactFields } from '../store/client-records.ts'
 import type { ClientUse } from '../store/client-sum.ts'
+import { spanText } from '../store/name-spans.ts'
 import { argument, type Commands, change, flag, limitOption, option, query, table, timeText } from './command.ts'
 import type { AdminContext } from './context.ts'
 
@@ -25,7 +27,7 @@ const CLIENTS_SHOWN_MAX = 100_000
 const TOP = 5
 
 const useText = (value: unknown): string => USE_NAMES[value as Use]
-const listText = (value: unknown): string => (value as readonly string[]).join(', ')
+export const listText = (value: unknown): string => (value as readonly string[]).join(', ')
 const countText = (count: unknown): string => (count === null ? 'not known' : String(count))
 
 interface ListRow {
@@ -115,7 +117,7 @@ function topClients({ clients }: PlatformUse): string[] {
 export function clientRow(use: ClientUse, names: NamesOf) {
   return {
     client: use.client,
-    ...names(use.client),
+    ...nameFields(names(use.client, use.firstSeenMs, use.lastSeenMs)),
     user: use.user,
     matches: use.matches,
     ...contactFields(use),
@@ -132,6 +134,8 @@ export function clientRow(use: ClientUse, names: NamesOf) {
 const clients = table<ReturnType<typeof clientRow>>([
   ['Client', 'client'],
   ['Name', 'name', { hide: 3, wrap: true }],
+  [null, 'name_from'],
+  [null, 'name_to'],
   ['Network', 'network', { hide: 4, wrap: true }],
   ['User', 'user', { wrap: true }],
   ['Matches', 'matches', { hide: 4 }],
@@ -145,7 +149,16 @@ const clients = table<ReturnType<typeof clientRow>>([
   ['Sent', 'bytes_sent', { hide: 7 }],
   ['Received', 'bytes_received', { hide: 8 }],
   ['Days', 'days', { hide: 2 }],
+  ['Earlier names', 'earlier_names', { hide: 9, text: listText }],
 ])
+
+/** The fields of the names of an address. A time that is not known is null. */
+export function nameFields({ current, earlier, network }: AddressNames) {
+  const { name = null, fromMs, toMs } = current ?? {}
+  const name_to = timeText(toMs === Number.POSITIVE_INFINITY ? undefined : toMs)
+  return { name, name_from: timeText(fromMs), name_to, earlier_names: earlier.map(spanText), network }
+}
+
 const days = table<PlatformDay>([
   ['Day', 'day', { of: ({ day }) => dayText(day) }],
   ['Clients', 'clients'],
@@ -208,7 +221,7 @@ export const commands: Commands = {
       if (use.days.length === 0) throw new Fault('NOT_FOUND', `no match of ${platform.name} in the evidence window`)
       if (by.byClient) {
         reportClientsLeft(use, limit)
-        const namesOfClient = namesOf(store, organization.id)
+        const namesOfClient = store.clientNames.names(organization.id)
         return clients(use.clients.slice(0, limit).map((each) => clientRow(each, namesOfClient)))
       }
       if (by.byDay) return days(use.days.slice(-limit))

@@ -3,13 +3,12 @@ import { READ_METHODS } from '../kernel/event/event.ts'
 import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import type { ClientDay } from '../store/client-days.ts'
+import type { NamesOf } from '../store/client-names.ts'
 import { ClientReader, contactFields, kindsOf } from '../store/client-records.ts'
-import type { Store } from '../store/store.ts'
+import { spanText } from '../store/name-spans.ts'
 import { columns, type Export, type ExportedRow, type ExportSource, TIME } from './exported-row.ts'
 
 const DATE_CHARACTERS = '2026-11-22'.length
-/** Addresses whose names are remembered during an export. */
-const NAMES_REMEMBERED_MAX = 50_000
 
 /** Who used which platform on which day, as far as the organization keeps clients. */
 export const CLIENTS_EXPORT: Export = {
@@ -19,7 +18,8 @@ export const CLIENTS_EXPORT: Export = {
     platform_id: 'The id in the registry',
     platform_name: 'The name; the id if the registry no longer has the platform',
     client: 'The address, or its pseudonym; empty if only the user is known',
-    client_name: 'The name of the address',
+    client_name: 'The name of the address at the last use',
+    earlier_names: 'Other names that the address had between first and last use',
     network: 'The name of its network',
     user: 'The user, or its pseudonym; empty if no log names one',
     methods: 'How the use was seen: `dns`, `tls`, `quic`, `log`',
@@ -36,17 +36,12 @@ export const CLIENTS_EXPORT: Export = {
   rows: clientRows,
 }
 
-interface AddressNames {
-  readonly client_name: string | null
-  readonly network: string | null
-}
-
 function* clientRows({ store, registry, organization, nowMs }: ExportSource): Generator<ExportedRow> {
   const { id } = organization
   // What is left to erase is not exported.
   if (store.clientErasures.isErasing(id)) return
   const platforms = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.id, platform.name]))
-  const names = namesOf(store, id)
+  const names = store.clientNames.names(id)
   for (const record of store.clientDays.since(id, firstDayOfWindow(organization, nowMs))) {
     const day = isoSeconds(record.day * DAY_MS).slice(0, DATE_CHARACTERS)
     const platform_name = platforms.get(record.platformId) ?? record.platformId
@@ -57,18 +52,19 @@ function* clientRows({ store, registry, organization, nowMs }: ExportSource): Ge
 function* rowsOf(
   { day, platformId, bytes }: ClientDay,
   record: { readonly day: string; readonly platform_id: string; readonly platform_name: string },
-  names: (address: string) => AddressNames,
+  names: NamesOf,
 ): Generator<ExportedRow> {
   const group = `${day} ${platformId}`
   const reader = new ClientReader(bytes, day)
   while (reader.next()) {
     const { client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
     const address = client === NO_CLIENT ? null : client
-    const { client_name, network } = names(client)
+    const { current, earlier, network } = names(client, firstSeenMs, lastSeenMs)
     const row = {
       ...record,
       client: address,
-      client_name,
+      client_name: current?.name ?? null,
+      earlier_names: earlier.map(spanText),
       network,
       user: user === '' ? null : user,
       methods: READ_METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
@@ -83,25 +79,16 @@ function* rowsOf(
     yield { id: `${client} ${user}`, group, changedMs: lastSeenMs, row }
   }
   if (reader.otherMatches === 0) return
-  const unknown = { client: null, client_name: null, network: null, user: null, methods: [], access: [] }
+  const unknown = {
+    client: null,
+    client_name: null,
+    earlier_names: [],
+    network: null,
+    user: null,
+    methods: [],
+    access: [],
+  }
   const contacts = { used_matches: null, blocked_matches: null, touched_matches: null }
   const numbers = { matches: reader.otherMatches, first_seen: null, last_seen: null, bytes_sent: 0, bytes_received: 0 }
   yield { id: '', group, changedMs: (day + 1) * DAY_MS - 1, row: { ...record, ...unknown, ...contacts, ...numbers } }
-}
-
-/** The names of addresses. Most clients use several platforms on several days. */
-function namesOf({ clientNames }: Store, organizationId: string): (address: string) => AddressNames {
-  const networkOf = clientNames.networkNames(organizationId)
-  const known = new Map<string, AddressNames>()
-  return (address) => {
-    const found = known.get(address)
-    if (found !== undefined) return found
-    if (known.size === NAMES_REMEMBERED_MAX) known.clear()
-    const names = {
-      client_name: clientNames.hostOf(organizationId, address) ?? null,
-      network: networkOf(address) ?? null,
-    }
-    known.set(address, names)
-    return names
-  }
 }

@@ -1,7 +1,9 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
 import { addressBytes, contains, networkOf } from '../kernel/process/network.ts'
+import { ADDRESSES_REMEMBERED_MAX, CLIENT_NAMES_REMOVED_MAX } from '../limits.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
+import { type NameSpan, type NamesInRange, namesIn } from './name-spans.ts'
 
 /** IPv4 networks are stored as IPv4-mapped ones (RFC 4291 §2.5.5.2). */
 const ADDRESS_BITS = 128
@@ -13,14 +15,25 @@ export interface NamedNetwork {
   readonly name: string
 }
 
-export interface HostName {
+interface HostNames {
   readonly address: string
-  readonly name: string
+  /** In order, at least one. Absent in schema 2. */
+  readonly spans?: readonly NameSpan[]
+  /** The only name, in schema 2. */
+  readonly name?: string
 }
+
+/** The names of an address in a range of time, and of its network. */
+export interface AddressNames extends NamesInRange {
+  readonly network: string | null
+}
+
+/** Reads the names of an address from one time to another; both belong to the range. */
+export type NamesOf = (address: string, fromMs: number, toMs: number) => AddressNames
 
 /** The names that an organization gives to addresses and networks. */
 export class ClientNames {
-  readonly #hosts: Family<HostName>
+  readonly #hosts: Family<HostNames>
   readonly #networks: Family<NamedNetwork>
 
   constructor(environment: Environment) {
@@ -28,10 +41,31 @@ export class ClientNames {
     this.#networks = new Family(environment.table('client-networks'), 'named network')
   }
 
-  /** The name of an address. */
-  hostOf(organizationId: string, address: string): string | undefined {
+  /** The names of an address with their times, in order. */
+  spansOf(organizationId: string, address: string): readonly NameSpan[] {
     const bytes = addressBytes(address)
-    return bytes && this.#hosts.get(Buffer.concat([uuidBytes(organizationId), bytes]))?.name
+    const record = bytes && this.#hosts.get(Buffer.concat([uuidBytes(organizationId), bytes]))
+    return record === undefined ? [] : spansIn(record)
+  }
+
+  /** All addresses with their names. */
+  *hosts(organizationId: string): Generator<[address: string, spans: readonly NameSpan[]]> {
+    for (const { value } of this.#hosts.range(uuidBytes(organizationId))) yield [value.address, spansIn(value)]
+  }
+
+  /** Returns a function that names addresses. It remembers them: most clients are in many records. */
+  names(organizationId: string): NamesOf {
+    const networkOf = this.networkNames(organizationId)
+    const known = new Map<string, { readonly spans: readonly NameSpan[]; readonly network: string | null }>()
+    return (address, fromMs, toMs) => {
+      let found = known.get(address)
+      if (found === undefined) {
+        if (known.size === ADDRESSES_REMEMBERED_MAX) known.clear()
+        found = { spans: this.spansOf(organizationId, address), network: networkOf(address) ?? null }
+        known.set(address, found)
+      }
+      return { ...namesIn(found.spans, fromMs, toMs), network: found.network }
+    }
   }
 
   /** Number of addresses with a name. */
@@ -74,15 +108,14 @@ export class ClientNames {
     return isKnown
   }
 
-  /** Names an address. Requires a write transaction. */
-  putHost(organizationId: string, address: string, name: string): void {
-    this.#hosts.put(Buffer.concat([uuidBytes(organizationId), addressBytes(address) ?? Buffer.alloc(0)]), {
-      address,
-      name,
-    })
+  /** Replaces the names of an address. Requires a write transaction. */
+  putHost(organizationId: string, address: string, spans: readonly NameSpan[]): void {
+    const key = Buffer.concat([uuidBytes(organizationId), addressBytes(address) ?? Buffer.alloc(0)])
+    if (spans.length === 0) this.#hosts.remove(key)
+    else this.#hosts.put(key, { address, spans })
   }
 
-  /** Removes the name of an address, and of the network that is this address. Requires a write transaction. */
+  /** Removes the names of an address, and of the network that is this address. Requires a write transaction. */
   removeHost(organizationId: string, address: string): void {
     const bytes = addressBytes(address)
     if (bytes === undefined) return
@@ -101,8 +134,20 @@ export class ClientNames {
     }
   }
 
+  /** Removes old names of some addresses, and returns their number. Requires a write transaction. */
+  removeEnded(organizationId: string, beforeMs: number): number {
+    const ended: (readonly [address: string, kept: readonly NameSpan[]])[] = []
+    for (const [address, spans] of this.hosts(organizationId)) {
+      const kept = spans.filter(({ toMs }) => toMs > beforeMs)
+      if (kept.length < spans.length) ended.push([address, kept])
+      if (ended.length === CLIENT_NAMES_REMOVED_MAX) break
+    }
+    for (const [address, kept] of ended) this.putHost(organizationId, address, kept)
+    return ended.length
+  }
+
   /**
-   * Removes up to `countMax` names of addresses, and returns their number. Requires a write
+   * Removes the names of up to `countMax` addresses, and returns their number. Requires a write
    * transaction.
    */
   removeHosts(organizationId: string, countMax: number): number {
@@ -114,6 +159,10 @@ export class ClientNames {
     for (const key of keys) this.#hosts.remove(key)
     return keys.length
   }
+}
+
+function spansIn({ spans, name = '' }: HostNames): readonly NameSpan[] {
+  return spans ?? [{ name, fromMs: 0, toMs: Number.POSITIVE_INFINITY }]
 }
 
 /** Whether a network such as `10.2.0.7/32` is one client. */

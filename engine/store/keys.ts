@@ -45,7 +45,7 @@ import { randomUUID } from 'node:crypto'
  *   client-totals       o                                size of these
  *   client-summaries    o + u or a + client              ClientSummary
  *   client-summary-totals  o                             SummaryTotals
- *   client-names        o + address (16)                 name of an address
+ *   client-names        o + address (16)                 names of an address
  *   client-networks     o + address (16) + prefix (1)    NamedNetwork
  *   client-groups       o + name, lower case             ClientGroup
  *   saved-views         o + name, lower case             SavedView

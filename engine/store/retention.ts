@@ -60,6 +60,7 @@ export function* applyRetention(store: Store, organizationId: string, nowMs: num
     if (next === undefined) break
     yield NOTHING
   }
+  while (store.environment.shrink(() => removeOldNames(store, organizationId, nowMs)) > 0) yield NOTHING
 }
 
 const NOTHING: Removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
@@ -115,6 +116,13 @@ function removeOldPeople(
   if (organization === undefined) return undefined
   const firstMs = firstClientDay(retentionOf(organization), nowMs) * DAY_MS
   return alerts.erasePeople(id, from, RETENTION_RECORDS_PER_STEP, (_, { createdAtMs }) => createdAtMs < firstMs)
+}
+
+/** Removes some names of addresses that ended before the clients that are kept. Returns 0 at the end. */
+function removeOldNames({ organizations, clientNames }: Store, id: string, nowMs: number): number {
+  const organization = organizations.get(id)
+  if (organization === undefined) return 0
+  return clientNames.removeEnded(id, firstClientDay(retentionOf(organization), nowMs) * DAY_MS)
 }
 
 /** Removes scans and updates the count of stored ones. */

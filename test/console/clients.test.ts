@@ -1,6 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
+import { readHostNames } from '../../engine/admin/host-names-file.ts'
 import { EventAcceptor } from '../../engine/ingest/accept.ts'
 import { HOUR_MS } from '../../engine/kernel/process/clock.ts'
 import { CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
@@ -34,7 +35,7 @@ t.test('who uses a platform: clients with their names, users and bytes, in the a
   await use(site)
   const { clientNames } = new Administration(store, clock)
   clientNames.addNetwork(organization, '10.2.0.0/16', 'Berlin office')
-  clientNames.replaceHosts(organization, new Map([['10.2.0.7', 'laptop-42']]))
+  clientNames.importHosts(organization, readHostNames('10.2.0.7,laptop-42', 'names').names)
   const before = entriesOf(site).length
   const admin = site.signIn('a', 'admin')
   t.match((await admin.get('/platforms/DeepSeek')).text, /href="\/platforms\/DeepSeek\/clients"/)
@@ -100,7 +101,10 @@ t.test('the list of clients is sorted, searched, filtered and paged; each readin
   t.match((await admin.get('/clients')).text, /No client is listed yet.*The next scan makes the list/s)
   t.same(entriesOf(site).slice(0, 1), ['member a client.read list of clients'])
   await use(site)
-  new Administration(store, clock).clientNames.replaceHosts(organization, new Map([['2001:db8::1', 'laptop-42']]))
+  new Administration(store, clock).clientNames.importHosts(
+    organization,
+    readHostNames('2001:db8::1,laptop-42', 'names').names,
+  )
   const before = entriesOf(site).length
   const { text } = await admin.get('/clients')
   t.match(text, /all 2/)
@@ -149,7 +153,10 @@ t.test('what a client uses', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
   await use(site)
-  new Administration(store, clock).clientNames.replaceHosts(organization, new Map([['10.2.0.7', 'laptop-42']]))
+  new Administration(store, clock).clientNames.importHosts(
+    organization,
+    readHostNames('10.2.0.7,laptop-42', 'names').names,
+  )
   const before = entriesOf(site).length
   const admin = site.signIn('a', 'admin')
   t.equal((await admin.get('/clients/10.9.9.9')).status, 404)
@@ -167,6 +174,38 @@ t.test('what a client uses', async (t) => {
   t.same(entriesOf(site).slice(before), read, 'also those that found nothing')
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.equal((await foreign.get('/clients/10.2.0.7')).status, 404)
+})
+
+t.test('names over time: the list, a platform and the page of an address show those of the time of use', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  await use(site)
+  const { clientNames } = new Administration(store, clock)
+  const text = `address,name,from,to
+10.2.0.7,laptop-7,2026-11-03,2026-11-20
+10.2.0.7,phone-9,2026-11-20,
+2001:db8::1,old-tv,,2026-11-10
+2001:db8::1,printer,2026-11-10,
+`
+  clientNames.importHosts(organization, readHostNames(text, 'names').names)
+  const admin = site.signIn('a', 'admin')
+  t.match((await admin.get('/platforms/DeepSeek/clients')).text, /10\.2\.0\.7<\/a>.*>phone-9, \+1 earlier<.*>printer</s)
+  const found = (search: string) =>
+    admin.get(`/platforms/DeepSeek/clients.csv?q=${search}`).then(({ text }) => rowsOf(text))
+  const earlier = 'laptop-7 from 2026-11-03 to 2026-11-20'
+  t.match(await found('laptop'), [{ Client: '10.2.0.7', Name: 'phone-9', 'Earlier names': earlier }])
+  t.same(await found('old-tv'), [])
+  const list = (search: string) => admin.get(`/clients?q=${search}`).then(({ text }) => text)
+  t.match(await list('old-tv'), />2001:db8::1<\/a><p class="small muted break">printer, was old-tv until 2026-11-10</)
+  t.match(await list('printer'), />2001:db8::1<\/a><p class="small muted break">printer</)
+  t.match(await list('laptop'), /No client matches/, 'when the user used the address last, it had another name')
+  t.match(await list('phone'), />jdoe<\/a><p class="small muted break">phone-9, 10\.2\.0\.7</)
+  const page = (await admin.get('/clients/10.2.0.7')).text
+  t.match(page, /<h1>10\.2\.0\.7<\/h1>.*phone-9, \+1 earlier/s)
+  t.match(page, /phone-9<.*>since 2026-11-20<.*laptop-7<.*>from 2026-11-03 to 2026-11-20</s)
+  t.match(page, /Users at this address.*logs named them on these days.*href="\/clients\/jdoe">jdoe<.*19 to 20 Nov/s)
+  const user = (await admin.get('/clients/jdoe')).text
+  t.notMatch(user, /Names of this address|Users at this address/)
 })
 
 t.test('a pseudonym is shown as one; an owner reveals it, after a confirmation', async (t) => {
@@ -243,12 +282,12 @@ t.test('networks are named, host names imported', async (t) => {
   t.equal((await admin.post('/client-names/networks/remove', { network: '10.2.0.0/16' })).status, 404)
   const names = (text: string) => admin.post('/client-names/hosts', { text })
   t.equal((await names('10.2.0.7,laptop\r\n10.2.0.8,printer')).status, 303)
-  t.equal(store.clientNames.hostOf(id, '10.2.0.8'), 'printer')
+  t.match(store.clientNames.spansOf(id, '10.2.0.8'), [{ name: 'printer', fromMs: 0 }])
   t.match((await admin.get('/client-names?done=imported')).text, /2 addresses have one/)
   t.match(await names('nobody,laptop\n1,2'), { status: 400, text: /nobody,laptop.*row 2: expected address,name/s })
   t.match(await names(' '), { status: 400, text: /Enter names/ })
   t.match(await names(`10.2.0.7,${'x'.repeat(600 * 1024)}`), { status: 400, text: /At most 512 KiB/ })
-  t.equal(store.clientNames.hostOf(id, '10.2.0.7'), 'laptop')
+  t.match(store.clientNames.spansOf(id, '10.2.0.7'), [{ name: 'laptop', fromMs: 0 }])
   t.same(entriesOf(site), [
     'member a client.name 10.2.0.0/16',
     'member a client.name 10.2.0.0/16',

@@ -222,7 +222,8 @@ function addFindings(
   const user = words.text('jdoe')
   const traffic = { user, bytesSent: 12_345, bytesReceived: 2_345_678 }
   admin.clientNames.addNetwork(organization, `${clients[0]}/32`, words.text('Berlin office'))
-  admin.clientNames.replaceHosts(organization, new Map(clients.map((client) => [client, words.text('laptop')])))
+  const laptop = () => ({ name: words.text('laptop'), fromMs: 0, toMs: Number.POSITIVE_INFINITY })
+  admin.clientNames.importHosts(organization, new Map(clients.map((client) => [client, [laptop()]])))
   const manager = `boss@${words.host('mail')}`
   const group = { name: words.text('Finance'), members: [user], people: 1, manager }
   admin.clientGroups.replace(organization, { mode: 'full', keyId: '', groups: [group] })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { readHostNames } from '../../../engine/admin/host-names-file.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { addressBytes } from '../../../engine/kernel/process/network.ts'
@@ -60,7 +61,7 @@ for (const mode of ['off', 'pseudonym'] as const) {
     await send()
     clientNames.addNetwork(named, `${CLIENT}7/32`, 'laptop-of-joan')
     clientNames.addNetwork(named, '10.0.0.0/8', 'Company')
-    clientNames.replaceHosts(named, new Map([[`${CLIENT}1`, 'laptop-of-joan']]))
+    clientNames.importHosts(named, readHostNames(`${CLIENT}1,laptop-of-joan`, 'names').names)
     clients.ofClient(named, `${CLIENT}1`)
     clients.ofClient(named, 'jdoe')
     clients.ofPlatform(named, 'claude', 'Claude')

@@ -10,7 +10,6 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { admin, run, runAdmin } from '../../support/programs.ts'
 import { makeOrganization, NOON, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
-import { cpuMsOf } from '../../support/wait.ts'
 
 const NOW = Math.floor(Date.now() / 1000) * 1000
 
@@ -256,43 +255,6 @@ t.test('the results of two days are compared', async (t) => {
   t.equal(store.history.days(id).length, 1, 'older days are removed')
 })
 
-t.test('names are read from CSV and from the leases of three DHCP servers', async (t) => {
-  const dhcpd = `# The format of this file is documented in the dhcpd.leases(5) manual page.
-authoring-byte-order little-endian;
-lease 10.2.0.7 {
-  starts 5 2026/11/20 09:15:02;
-  hardware ethernet 00:00:5e:00:53:01;
-  client-hostname "old";
-}
-lease 10.2.0.8 { binding state free; }
-lease 10.2.0.7 {
-  client-hostname "laptop";
-}`
-  const kea = `address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context
-10.2.0.7,00:00:5e:00:53:01,,3600,1795000000,1,0,0,laptop,0,
-10.2.0.8,00:00:5e:00:53:02,,3600,1795000000,1,0,0,,0,`
-  const dnsmasq = `1795000000 00:00:5e:00:53:01 10.2.0.7 laptop 01:00:00:5e:00:53:01
-1795000000 00:00:5e:00:53:02 10.2.0.8 * *`
-  for (const [format, text] of [
-    ['dhcpd', dhcpd],
-    ['kea', kea],
-    ['dnsmasq', dnsmasq],
-    ['csv', '10.2.0.7,laptop'],
-    ['csv', '﻿Address,Name\r\n# a comment\r\n10.2.0.7,laptop\r\n'],
-  ] as const) {
-    const read = readHostNames(text, 'names')
-    t.same([read.format, [...read.names]], [format, [['10.2.0.7', 'laptop']]])
-  }
-  for (const [text, message] of [
-    ['10.2.0.7,laptop\nnobody,x', /names: row 2: expected address,name/],
-    ['10.2.0.7', /row 1: expected address,name/],
-    ['10.2.0.7,"a', /names: /],
-  ] as const) {
-    t.throws(() => readHostNames(text, 'names'), { code: 'USAGE', message })
-  }
-  t.equal(readHostNames('', 'names').names.size, 0)
-})
-
 t.test('addresses get names only while clients are kept in full', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
@@ -301,28 +263,11 @@ t.test('addresses get names only while clients are kept in full', async (t) => {
     const before = makeOrganization(opened, mode)
     organizations.set(before, { clients: mode })
     const conflict = { code: 'CONFLICT', message: new RegExp(`not with "${mode}"`) }
-    t.throws(() => clientNames.replaceHosts(before, new Map([['10.2.0.7', 'laptop']])), conflict)
+    t.throws(() => clientNames.importHosts(before, readHostNames('10.2.0.7,laptop', 'names').names), conflict)
     t.throws(() => clientNames.addNetwork(before, '10.2.0.7/32', 'laptop'), conflict)
     t.equal(store.clientNames.hostsCount(before.id), 0)
     t.same(store.clientNames.networks(before.id), [])
     clientNames.addNetwork(before, '10.2.0.0/31', 'Berlin office')
-    clientNames.replaceHosts(before, new Map())
-  }
-})
-
-t.test('the time to read names is linear in the size of a file', async (t) => {
-  const texts = ['\n', ' ', 'lease a {\n', 'lease a {', 'client-hostname "', 'lease 10.2.0.7 {\n client-hostname "x"\n']
-  for (const part of texts) {
-    const read = (bytes: number): number =>
-      cpuMsOf(() => {
-        try {
-          readHostNames(`${part.repeat(bytes / part.length)}x`, 'names')
-        } catch (error) {
-          t.match(error, { code: 'USAGE' })
-        }
-      })
-    read(64 * 1024)
-    // Quadratic time would be minutes.
-    t.ok(read(1024 * 1024) < 5000, JSON.stringify(part))
+    clientNames.importHosts(before, new Map())
   }
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { readHostNames } from '../../../engine/admin/host-names-file.ts'
 import { CLIENTS_EXPORT } from '../../../engine/export/client-rows.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import type { Event } from '../../../engine/kernel/event/event.ts'
@@ -69,7 +70,7 @@ t.test('clients with their names, by platform and day, in each format', async (t
     ['claude.ai', USED, { client: '::', user: 'ada' }],
   ])
   administration.clientNames.addNetwork(organization, '10.2.0.0/16', '<b>Berlin')
-  administration.clientNames.replaceHosts(organization, new Map([['10.2.0.7', 'laptop']]))
+  administration.clientNames.importHosts(organization, readHostNames('10.2.0.7,laptop', 'names').names)
   const day = isoSeconds(USED).slice(0, 10)
   const rows = linesOf(await exported('ndjson'))
   t.equal(rows.length, 3)

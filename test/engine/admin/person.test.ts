@@ -3,6 +3,7 @@ import { Administration } from '../../../engine/admin/administration.ts'
 import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts'
 import { clientList } from '../../../engine/admin/client-list.ts'
 import { platformUse } from '../../../engine/admin/client-use.ts'
+import { readHostNames } from '../../../engine/admin/host-names-file.ts'
 import { personOf, personRows } from '../../../engine/admin/persons.ts'
 import { checkStore } from '../../../engine/check/check.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
@@ -55,7 +56,7 @@ for (const mode of ['full', 'pseudonym'] as const) {
     await send()
     if (mode === 'full') {
       clientNames.addNetwork(organization, `${ADDRESS}/32`, 'desk of joan')
-      clientNames.replaceHosts(organization, new Map([[ADDRESS, 'laptop-of-joan']]))
+      clientNames.importHosts(organization, readHostNames(`${ADDRESS},laptop-of-joan`, 'names').names)
     }
     const groups = readGroups('jdoe,Finance\nada,Finance\n', 'groups')
     clientGroups.replace(organization, await storedGroups(store, organization, groups))

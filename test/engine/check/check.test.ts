@@ -114,7 +114,7 @@ function fill(opened: TestStore): void {
   const reject = { ...source, timeMs: NOON, format: '', reason: 'unknown', sample: 'x' }
   store.environment.write(() => {
     beginErasure(store, id)
-    store.clientNames.putHost(id, '10.0.0.1', 'laptop')
+    store.clientNames.putHost(id, '10.0.0.1', [{ name: 'laptop', fromMs: 0, toMs: NOON }])
     store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
     store.clientGroups.put(id, { name: 'Finance', members: ['jdoe'], people: 1 })
     store.savedViews.put(id, { name: 'Waiting', path: '/platforms', query: 'state=waiting' })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { type ClientFilter, clientList } from '../../../engine/admin/client-list.ts'
+import { readHostNames } from '../../../engine/admin/host-names-file.ts'
 import { checkStore } from '../../../engine/check/check.ts'
 import { NO_CLIENT } from '../../../engine/kernel/event/client.ts'
 import type { Event } from '../../../engine/kernel/event/event.ts'
@@ -74,7 +75,7 @@ t.test('a search finds a part of a name, an address, or a network', async (t) =>
   const organization = makeOrganization(opened, 'Acme')
   scan(opened, organization.id, office(new Sender()))
   const { clientNames } = new Administration(store, clock)
-  clientNames.replaceHosts(organization, new Map([['10.2.3.9', 'laptop-42']]))
+  clientNames.importHosts(organization, readHostNames('10.2.3.9,laptop-42', 'names').names)
   clientNames.addNetwork(organization, '10.23.0.0/16', 'Berlin office')
   for (const [search, found] of [
     ['JDO', ['jdoe']],
