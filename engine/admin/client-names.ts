@@ -72,7 +72,7 @@ export class ClientNameChanges extends Changes {
   }
 }
 
-/** The names of addresses, in order, and without overlaps. */
+/** The names of addresses. Later spans of an address replace earlier ones in their time. */
 export type SpansByAddress = ReadonlyMap<string, readonly NameSpan[]>
 
 /** Names that ended until this time are too many. */

@@ -4,7 +4,7 @@ import { utcTimeMs } from '../kernel/process/duration.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { addressBytes, canonicalAddress } from '../kernel/process/network.ts'
 import { CLIENT_NAMES_MAX } from '../limits.ts'
-import { endedAt, type NameSpan, withSpan } from '../store/name-spans.ts'
+import { endedAt, type NameSpan, withGiven } from '../store/name-spans.ts'
 import type { SpansByAddress } from './client-names.ts'
 
 /*
@@ -58,7 +58,7 @@ export function readHostNames(text: string, where: string): HostNames {
   const add = (address: string, name: string, times: Times = UNDATED): void => {
     if (addressBytes(address) === undefined || !NAME.test(name)) return
     const canonical = canonicalAddress(address)
-    names.set(canonical, withSpan(names.get(canonical) ?? [], { name, ...times }))
+    names.set(canonical, withGiven(names.get(canonical) ?? [], { name, ...times }))
     if (names.size > CLIENT_NAMES_MAX) {
       throw new Fault('USAGE', `${where}: more than ${CLIENT_NAMES_MAX} addresses with a name`)
     }

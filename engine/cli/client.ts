@@ -14,7 +14,7 @@ import {
   PERSON_ROWS_MAX,
 } from '../limits.ts'
 import { type GroupUse, groupNamesOf, groupUse } from '../scan/group-use.ts'
-import { type NameSpan, spanText, withSpan } from '../store/name-spans.ts'
+import { type NameSpan, spanText, withGiven } from '../store/name-spans.ts'
 import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
 import { clientRow, listText, nameFields } from './platform.ts'
 
@@ -222,7 +222,7 @@ export const commands: Commands = {
       run({ administration, organization }, _, read) {
         const all = new Map<string, readonly NameSpan[]>()
         for (const { names } of read)
-          for (const [address, spans] of names) all.set(address, spans.reduce(withSpan, [...(all.get(address) ?? [])]))
+          for (const [address, spans] of names) all.set(address, spans.reduce(withGiven, [...(all.get(address) ?? [])]))
         if (all.size > CLIENT_NAMES_MAX) throw new Fault('USAGE', `more than ${CLIENT_NAMES_MAX} addresses with a name`)
         administration.clientNames.importHosts(organization, all)
         return files(read)

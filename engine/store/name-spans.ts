@@ -43,6 +43,18 @@ export function withSpan(spans: readonly NameSpan[], added: NameSpan): NameSpan[
   return joined.slice(-NAME_SPANS_PER_ADDRESS_MAX)
 }
 
+/**
+ * Adds a span of a file to those before it. Spans without a beginning come first: they begin with the
+ * import, and must not replace times that the file has, whatever the order of its lines.
+ */
+export function withGiven(spans: readonly NameSpan[], added: NameSpan): NameSpan[] {
+  const dated = spans.filter(({ fromMs }) => fromMs !== 0)
+  const undated = spans.filter(({ fromMs }) => fromMs === 0)
+  if (added.fromMs !== 0) return [...undated, ...withSpan(dated, added)]
+  const longer = undated.filter(({ toMs }) => toMs > added.toMs)
+  return [...longer.slice(1 - NAME_SPANS_PER_ADDRESS_MAX), added, ...dated]
+}
+
 /** The spans without the time from `endMs` on. */
 export function endedAt(spans: readonly NameSpan[], endMs: number): NameSpan[] {
   return spans.flatMap((span) => (span.fromMs < endMs ? [{ ...span, toMs: Math.min(span.toMs, endMs) }] : []))

@@ -109,6 +109,25 @@ t.test('an import does not rename history', async (t) => {
       ],
       ['laptop until 2026-11-02', 'phone from 2026-11-02 to 2026-11-21'],
     ],
+    ...[
+      ['tablet,,', 'phone,2026-11-04,2026-11-06'],
+      ['phone,2026-11-04,2026-11-06', 'tablet,,'],
+    ].map(
+      (lines) =>
+        [
+          `lines with and without times: ${lines}`,
+          [
+            [3, named('laptop')],
+            [9, ['address,name,from,to', ...lines.map((line) => `${ADDRESS},${line}`)].join('\n')],
+          ],
+          [
+            'laptop until 2026-11-04',
+            'phone from 2026-11-04 to 2026-11-06',
+            'laptop from 2026-11-06 to 2026-11-09T12:00:00Z',
+            'tablet since 2026-11-09T12:00:00Z',
+          ],
+        ] as const,
+    ),
     [
       'only an end, in the past',
       [

@@ -28,6 +28,24 @@ t.test('names and their times are read from CSV and from the leases of three DHC
       'address,name,to,from\n10.2.0.7,old,2026-11-03,2026-11-01\n10.2.0.7,laptop,,2026-11-03T08:00:00Z\n',
       ['old from 2026-11-01 to 2026-11-03', 'laptop since 2026-11-03T08:00:00Z'],
     ],
+    [
+      'no times after times, which count more',
+      'csv',
+      'address,name,from,to\n10.2.0.7,old,2026-11-01,2026-11-03\n10.2.0.7,laptop,,\n',
+      ['laptop', 'old from 2026-11-01 to 2026-11-03'],
+    ],
+    [
+      'times after no times',
+      'csv',
+      'address,name,from,to\n10.2.0.7,laptop,,\n10.2.0.7,old,2026-11-01,2026-11-03\n',
+      ['laptop', 'old from 2026-11-01 to 2026-11-03'],
+    ],
+    [
+      'an end after no times',
+      'csv',
+      'address,name,from,to\n10.2.0.7,older,,\n10.2.0.7,laptop,,\n10.2.0.7,old,,2026-11-03\n',
+      ['laptop', 'old until 2026-11-03'],
+    ],
     ['an end only', 'csv', 'address,name,from,to\n10.2.0.7,laptop,,2026-11-03', ['laptop until 2026-11-03']],
     [
       'Kea: the last renewal and the expiry',
