@@ -13,7 +13,7 @@ import type { SpansByAddress } from './client-names.ts'
  *   ISC dhcpd   lease 10.0.0.5 { starts ...; ends ...; client-hostname "laptop"; } (dhcpd.leases(5))
  *   Kea         CSV whose header has address and hostname (memfile lease file)
  *   dnsmasq     expiry, hardware address, address, name or *, client id
- *   CSV         address,name, with or without a header, which may also name from and to
+ *   CSV         address,name or address,name,from,to; a header may have more columns
  *
  * Later lines replace earlier ones in their time, as in lease files. The expiry of dnsmasq is not
  * used, because devices renew a lease before it expires.
@@ -45,6 +45,8 @@ const NAME = /^[^\p{Cc}\p{Cf}\u2028\u2029]{1,255}$/u
 const LINE_SHOWN_CHARS = 60
 /** A lease in use, or in Kea `default`: others are declined, expired or released. */
 const KEA_DEFAULT_STATE = '0'
+/** Of a time that can be printed. */
+const SECONDS = /^\d{1,12}$/
 
 /** Until the next import, from a time that the import knows. */
 const UNDATED: Times = { fromMs: 0, toMs: Number.POSITIVE_INFINITY }
@@ -96,7 +98,9 @@ function readDhcpd(lines: readonly string[], names: Map<string, NameSpan[]>, add
     for (const [, found = ''] of words.matchAll(DHCPD_STATE)) state = found
     for (const [, end, epoch, year, month, day, time] of words.matchAll(DHCPD_TIME)) {
       const ms = epoch === undefined ? utcTimeMs(`${year}-${month}-${day}T${time}Z`) : Number(epoch) * SECOND_MS
-      if (ms !== undefined) times = end === 'starts' ? { ...times, fromMs: ms } : { ...times, toMs: ms }
+      const isNever = epoch === undefined && year === undefined
+      // NaN: a time that does not exist, so the lease is no span.
+      if (!isNever) times = { ...times, [end === 'starts' ? 'fromMs' : 'toMs']: ms ?? Number.NaN }
     }
     if (!words.includes('}')) continue
     if (state !== 'active') {
@@ -104,7 +108,7 @@ function readDhcpd(lines: readonly string[], names: Map<string, NameSpan[]>, add
       const canonical = canonicalAddress(address)
       names.set(canonical, endedAt(names.get(canonical) ?? [], times.toMs))
     }
-    const isUse = state === 'active' || (times !== UNDATED && !DHCPD_UNUSED.test(state))
+    const isUse = state === 'active' || (times.toMs !== UNDATED.toMs && !DHCPD_UNUSED.test(state))
     if (name !== '' && isUse) add(address, name, times)
     address = ''
   }
@@ -129,7 +133,8 @@ function readCsv(text: string, where: string, format: HostNameFormat, add: Add):
   const [addressAt, nameAt] = isKea ? [header.indexOf('address'), header.indexOf('hostname')] : [0, 1]
   const keaAt = ['expire', 'valid_lifetime', 'state'].map((column) => header.indexOf(column))
   const hasHeader = isKea || addressBytes(rows[0]?.[0] ?? '') === undefined
-  const timesAt = ['from', 'to'].map((column) => (hasHeader ? header.indexOf(column) : -1))
+  const hasTimes = rows.some((row) => row.slice(2, 4).some((cell) => utcTimeMs(cell) !== undefined))
+  const timesAt = hasHeader ? ['from', 'to'].map((column) => header.indexOf(column)) : hasTimes ? [2, 3] : []
   for (const [index, row] of rows.entries()) {
     if (index === 0 && hasHeader) continue
     const [address = '', name = ''] = [row[addressAt], row[nameAt]]
@@ -162,6 +167,7 @@ function csvTime(text: string, unknown: number): number {
 function keaTimes([expire = '', lifetime = '', state = '']: readonly string[]): Times | undefined {
   if (state !== '' && state !== KEA_DEFAULT_STATE) return undefined
   if (expire === '') return UNDATED
+  if (!SECONDS.test(expire)) return undefined
   const toMs = Number(expire) * SECOND_MS
   return { fromMs: toMs - Number(lifetime) * SECOND_MS, toMs }
 }

@@ -25,7 +25,8 @@ export interface NamesInRange {
  */
 export function withSpan(spans: readonly NameSpan[], added: NameSpan): NameSpan[] {
   if (!(added.fromMs < added.toMs)) return [...spans]
-  if (spans.length === 0) return [added]
+  // Most files are in the order of time.
+  if ((spans.at(-1)?.toMs ?? 0) < added.fromMs) return [...spans, added].slice(-NAME_SPANS_PER_ADDRESS_MAX)
   const others = spans.flatMap((span) => [
     { ...span, toMs: Math.min(span.toMs, added.fromMs) },
     { ...span, fromMs: Math.max(span.fromMs, added.toMs) },

@@ -46,6 +46,13 @@ t.test('names and their times are read from CSV and from the leases of three DHC
       'address,name,from,to\n10.2.0.7,older,,\n10.2.0.7,laptop,,\n10.2.0.7,old,,2026-11-03\n',
       ['laptop', 'old until 2026-11-03'],
     ],
+    [
+      'times without a header',
+      'csv',
+      '10.2.0.7,old,2026-11-01,2026-11-03\n10.2.0.7,laptop,2026-11-03\n',
+      ['old from 2026-11-01 to 2026-11-03', 'laptop since 2026-11-03'],
+    ],
+    ['other columns without a header', 'csv', '10.2.0.7,laptop,00:00:5e:00:53:01,desk 4', ['laptop']],
     ['an end only', 'csv', 'address,name,from,to\n10.2.0.7,laptop,,2026-11-03', ['laptop until 2026-11-03']],
     [
       'Kea: the last renewal and the expiry',
@@ -70,6 +77,12 @@ t.test('names and their times are read from CSV and from the leases of three DHC
     ],
     ['Kea: a file without times', 'kea', 'address,hostname\n10.2.0.7,laptop', ['laptop']],
     ['Kea: damaged times', 'kea', 'address,hostname,expire,valid_lifetime\n10.2.0.7,laptop,x,60', []],
+    [
+      'Kea: a time that cannot be printed',
+      'kea',
+      'address,hostname,expire,valid_lifetime\n10.2.0.7,laptop,9000000000000001,9000000000000000',
+      [],
+    ],
     ['Kea: declined', 'kea', KEA + kea('10.2.0.7', 3600, '2026-11-20T10:00:00Z', 'laptop', 1), []],
     ['Kea: expired', 'kea', KEA + kea('10.2.0.7', 3600, '2026-11-20T10:00:00Z', 'laptop', 2), []],
     ['Kea: deleted', 'kea', KEA + kea('10.2.0.7', 0, '2026-11-20T10:00:00Z', 'laptop', 0), []],
@@ -124,6 +137,18 @@ t.test('names and their times are read from CSV and from the leases of three DHC
       ['laptop from 2026-11-20T09:00:00Z to 2026-11-20T10:00:00Z'],
     ],
     ['dhcpd: an end before the beginning', 'dhcpd', lease(`${DAY('09:00', '08:00')} ${LAPTOP}`), []],
+    [
+      'dhcpd: a wrong beginning',
+      'dhcpd',
+      lease(`starts 5 2026/11/31 09:00:00; ends 2 2026/12/01 10:00:00; ${LAPTOP}`),
+      [],
+    ],
+    [
+      'dhcpd: free without an end',
+      'dhcpd',
+      lease('starts 5 2026/11/20 09:00:00; ends never; binding state free; client-hostname "laptop";'),
+      [],
+    ],
     ['dhcpd: free without times', 'dhcpd', lease('binding state free; client-hostname "laptop";'), []],
     ...['abandoned', 'backup', 'reset'].map(
       (state) =>
@@ -162,6 +187,7 @@ t.test('a row that cannot be read is an error', async (t) => {
       'address,name,from\n10.2.0.7,laptop,yesterday',
       /row 2: expected a time from.*found "10\.2\.0\.7,laptop,yesterday"/,
     ],
+    ['10.2.0.7,old,2026-11-01\n10.2.0.7,laptop,yesterday', /row 2: expected a time from/],
     ['address,name,from\n10.2.0.7,laptop,2026-02-30', /row 2: expected a time from/],
     ['address,name,to\n10.2.0.7,laptop,2026-11-03T08:00:00', /such as 2026-03-31 or 2026-03-31T12:00:00Z/],
     ['address,name,from,to\n10.2.0.7,laptop,2026-11-03,2026-11-03', /a later time to/],
