@@ -42,7 +42,7 @@ interface ClientView {
   readonly group: string
   /** Of a user: the addresses that it used last. */
   readonly addresses: readonly string[]
-  /** Of an address: the users that logs name there, the newest first, with the days. */
+  /** Of an address: the users that logs name there, those of the last days first, with the days. */
   readonly users: readonly UserDays[]
   readonly windowDays: number
   /** Most matches first. */
@@ -88,7 +88,7 @@ export function clientView(visit: Visit, client: string): ClientView {
     spans: store.clientNames.spansOf(organization.id, client).toReversed(),
     network: network ?? '',
     addresses,
-    users: [...use.users].reverse(),
+    users: [...use.users].sort(([, first], [, second]) => (second.at(-1) ?? 0) - (first.at(-1) ?? 0)),
     group: groupsOf(store, organization).groupOf({ client, isUser: summary !== undefined, addresses }) ?? '',
     windowDays: organization.evidenceWindowDays,
     rows: use.platforms.map(({ platformId, ...row }) => ({

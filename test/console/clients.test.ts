@@ -208,6 +208,24 @@ t.test('names over time: the list, a platform and the page of an address show th
   t.notMatch(user, /Names of this address|Users at this address/)
 })
 
+t.test('the user of the last day is the first of an address', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  const sender = new Sender()
+  const days = [
+    ['ada', 3],
+    ['bob', 2],
+    ['ada', 1],
+  ] as const
+  const events = days.map(([user, ago]) =>
+    sender.event('claude.ai', NOON - ago * DAY_MS, { client: '10.2.0.7', user, bytesSent: 1 }),
+  )
+  await new EventAcceptor(store, clock, quietLog, () => {}).accept(organization.id, events)
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const page = (await site.signIn('a', 'admin').get('/clients/10.2.0.7')).text
+  t.match(page, /Users at this address.*>ada<.*>17 Nov, 19 Nov<.*>bob<.*>18 Nov</s)
+})
+
 t.test('a pseudonym is shown as one; an owner reveals it, after a confirmation', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
