@@ -24,8 +24,11 @@ interface TryFileProps {
   readonly added?: Added | undefined
 }
 
-/** What became of a file that was added, or why it was not. */
-type Added = AddedFile | { readonly problem: string }
+/** What became of a file that was added, or why it was not; and the form that adds it again. */
+type Added = (AddedFile | { readonly problem: string }) & { readonly again: AddForm | undefined }
+
+/** The fields of the form. */
+type AddForm = Readonly<Record<'file' | 'token', string>>
 
 /** A form for a file, below what the last file showed. */
 function TryFile({ nowMs, mayReadTokens, error, tried, added }: TryFileProps) {
@@ -44,10 +47,11 @@ function AddedNotice({ added }: { readonly added: Added }) {
     return (
       <Notice tone="bad" title="The file was not added">
         <p class="break">{added.problem}</p>
+        <AddAgain form={added.again} />
       </Notice>
     )
   }
-  const { name, matched, duplicates, outsideWindow, waiting, fault } = added
+  const { name, matched, duplicates, outsideWindow, waiting, fault, again } = added
   return (
     <>
       <Notice title={matched === 0 ? 'No new event was added' : `${countOf(matched, 'event')} added`}>
@@ -66,9 +70,23 @@ function AddedNotice({ added }: { readonly added: Added }) {
       {fault !== '' && (
         <Notice tone="warn" title="Only a part of the file was added">
           <p class="break">{fault}</p>
+          <AddAgain form={again} />
         </Notice>
       )}
     </>
+  )
+}
+
+function AddAgain({ form }: { readonly form: AddForm | undefined }) {
+  if (form === undefined) return null
+  return (
+    <form method="post" action={`${PATH}/add`}>
+      <input type="hidden" name="file" value={form.file} />
+      <input type="hidden" name="token" value={form.token} />
+      <button type="submit" data-busy="Adding …">
+        Add it again
+      </button>
+    </form>
   )
 }
 
@@ -155,15 +173,18 @@ async function adding(visit: Visit, { name, report, copy }: ReadFile): Promise<A
 /** Adds a kept file, and says on the page what became of it. */
 async function add(visit: Visit): Promise<Answer> {
   const { organization, identity, site, request } = visit
+  const fields: AddForm = { file: request.fields.text('file'), token: request.fields.text('token') }
   try {
-    const added = await site.keptFiles.add(request.fields.text('file'), {
+    const added = await site.keptFiles.add(fields.file, {
       ...{ organizationId: organization.id, sessionId: identity.session.id, memberName: identity.member.name },
-      tokenId: request.fields.text('token'),
+      tokenId: fields.token,
     })
-    return visit.redirectToShow(PATH, added satisfies Added)
+    const again = added.fault === '' ? undefined : fields
+    return visit.redirectToShow(PATH, { ...added, again } satisfies Added)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return visit.redirectToShow(PATH, { problem: `${error.code}: ${error.message}` } satisfies Added)
+    const again = error.code === 'NOT_FOUND' ? undefined : fields
+    return visit.redirectToShow(PATH, { problem: `${error.code}: ${error.message}`, again } satisfies Added)
   }
 }
 

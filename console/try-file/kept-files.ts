@@ -65,6 +65,7 @@ export class KeptFiles {
   readonly #log: Logger
   /** By id, the oldest first. */
   readonly #files = new Map<string, KeptFile>()
+  #isAdding = false
 
   constructor(dataDirectory: string, log: Logger) {
     this.#dataDirectory = dataDirectory
@@ -107,7 +108,7 @@ export class KeptFiles {
   /**
    * Adds the file to the buffer of its organization. It is kept if that fails.
    *
-   * @throws Fault NOT_FOUND if it is not kept any more, and those of the reading
+   * @throws Fault NOT_FOUND if it is not kept any more, STORE_IN_USE, and those of the reading
    */
   async add(
     id: string,
@@ -117,13 +118,20 @@ export class KeptFiles {
     if (file?.organizationId !== by.organizationId || file.sessionId !== by.sessionId) {
       throw new Fault('NOT_FOUND', 'the file is not kept any more. Choose it again')
     }
+    // A process for each click would take the memory of the service.
+    if (this.#isAdding) throw new Fault('STORE_IN_USE', 'another file is being added. Try again in a minute')
+    this.#isAdding = true
     const { path, name } = file
     const { organizationId, tokenId, memberName } = by
-    const added = await this.#added({
-      ...{ dataDirectory: this.#dataDirectory, organizationId, tokenId, memberName, path, name },
-    })
-    if (added.fault === '') this.#drop(id)
-    return added
+    try {
+      const added = await this.#added({
+        ...{ dataDirectory: this.#dataDirectory, organizationId, tokenId, memberName, path, name },
+      })
+      if (added.fault === '') this.#drop(id)
+      return added
+    } finally {
+      this.#isAdding = false
+    }
   }
 
   #added(order: AddOrder): Promise<AddedFile> {
@@ -132,7 +140,7 @@ export class KeptFiles {
       execArgv: [],
     })
     try {
-      setPriority(child.pid ?? 0, PRIORITY_LOW)
+      if (child.pid !== undefined) setPriority(child.pid, PRIORITY_LOW)
     } catch {
       // Not every sandbox allows this.
     }

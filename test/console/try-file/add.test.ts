@@ -2,6 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { tryHold } from '../../../engine/kernel/process/exclusive.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { MonitoringToken } from '../../../engine/store/secrets.ts'
 import { type Browser, serveConsole, type TestConsole } from '../../support/console.ts'
@@ -71,6 +72,27 @@ t.test('only the member who sent the file adds it, and only while it is kept', a
   t.equal(site.store.buffer.count(site.organization.id), 0)
   const member = site.signIn('eve@acme.example', 'member')
   t.equal((await member.post('/try-file/add', { file: second, token: id })).status, 403)
+})
+
+t.test('one file is added at a time, and a click adds again what failed', async (t) => {
+  const site = await serveConsole(t, { startMs: Date.now() })
+  const { id } = token(site)
+  const ada = site.signIn('ada@acme.example', 'admin')
+  const file = fileIn(await tried(ada))
+  const release = await tryHold(site.store.environment.path, 'ingest file')
+  const form = { file, token: id }
+  const pages = await Promise.all([1, 2, 3].map(() => ada.submit('/try-file/add', form)))
+  const problems = pages.map(({ text: page }) => /STORE_IN_USE: (another \w+)/.exec(page)?.[1])
+  t.same(problems.sort(), ['another file', 'another file', 'another process'])
+  await release?.()
+  const [page = ''] = pages.map(({ text: page }) => page)
+  t.match(page, 'Add it again')
+  const again = await ada.submit('/try-file/add', {
+    file: fileIn(page),
+    token: /name="token" value="(.*?)"/.exec(page)?.[1] ?? '',
+  })
+  t.match(text(again.text), '2 events added')
+  t.notMatch(again.text, 'Add it again')
 })
 
 t.test('what cannot be added is not kept', async (t) => {
