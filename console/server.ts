@@ -8,6 +8,7 @@ import type { Asset } from './assets.ts'
 import { BLOCK_LIST_PREFIX, BlockListServer } from './block-lists.ts'
 import { OverloadError } from './changes.ts'
 import { confirmed, PASSWORD_FIELD } from './confirmation.ts'
+import { rangeProblem } from './design/range.tsx'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
 import { type Answer, redirect, sendAnswer, sendAsset } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
@@ -170,6 +171,12 @@ class ConsoleServer {
       const visit = new Visit(site, facts, identity)
       if (route.access === 'signed-in' || visit.may(route.access)) {
         if ('receive' in route) return route.receive(visit, upload as Upload)
+        // A page says that it shows other days; a file cannot.
+        const { evidenceWindowDays } = identity.organization
+        const problem = route.path.endsWith('.csv')
+          ? rangeProblem(facts.query, evidenceWindowDays, visit.nowMs)
+          : undefined
+        if (problem !== undefined) return this.#refused(facts, { status: 400, message: problem })
         return route.confirmed === true
           ? confirmed(visit, (now) => route.handle(now, parameters), route.secretFields)
           : route.handle(visit, parameters)

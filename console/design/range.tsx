@@ -49,12 +49,10 @@ export function rangeOf(
 /** Why a page shows other days than its query asks for. undefined: it does not. */
 export function rangeProblem(query: URLSearchParams, windowDays: number, nowMs: number): string | undefined {
   const [from = '', to = ''] = [query.get('from') ?? '', query.get('to') ?? '']
-  if (query.get('instead')) return undefined
-  const days = query.get('days') ?? ''
-  if (from + to === '')
-    return days === '' || rangesOf(windowDays).some((each) => String(each) === days)
-      ? undefined
-      : `days=${days} is not one of ${rangesOf(windowDays).join(', ')}`
+  const days = query.get('instead') || (from + to === '' && query.get('days')) || ''
+  if (days !== '' && !rangesOf(windowDays).some((each) => String(each) === days))
+    return `days=${days} is not one of ${rangesOf(windowDays).join(', ')}`
+  if (days !== '' || from + to === '') return undefined
   const wrong = [from, to].find((text) => text !== '' && dayNumberOf(text) === undefined)
   if (wrong !== undefined) return `${JSON.stringify(wrong)} is not a date such as 2026-11-20`
   if (from !== '' && to !== '' && from > to) return `${from} is after ${to}`

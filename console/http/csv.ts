@@ -1,6 +1,4 @@
-import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { CSV_ROWS_MAX } from '../design/list.tsx'
-import { rangeProblem } from '../design/range.tsx'
 import { type Column, csvOf } from '../design/table.tsx'
 import { csvAnswer, type FileAnswer } from './answer.ts'
 import { type Access, page, type Route } from './router.ts'
@@ -18,12 +16,7 @@ interface CsvFile<Row> {
 /** The table of a page as a CSV file, with all pages of the table. */
 export function csvFile<Row>({ path, access, columns, rows }: CsvFile<Row>): Route {
   const name = path.slice(1).replaceAll('/', '-')
-  return page(`${path}.csv`, access, (visit) => {
-    // A page says that it shows other days; a file cannot.
-    const problem = rangeProblem(visit.request.query, visit.organization.evidenceWindowDays, visit.nowMs)
-    if (problem !== undefined) throw new Fault('USAGE', problem)
-    return csvTable(name, columns(visit), rows(visit))
-  })
+  return page(`${path}.csv`, access, (visit) => csvTable(name, columns(visit), rows(visit)))
 }
 
 /** The name of a truncated file says so, because a remark among the rows would be data. */
