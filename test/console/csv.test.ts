@@ -21,7 +21,10 @@ for (const { rows, name } of [
 t.test('a range that no page shows makes no file', async (t) => {
   const { signIn } = await serveConsole(t)
   const browser = signIn('ada@acme.example', 'admin')
-  for (const query of ['days=8', 'instead=8', 'from=2026-11-31', 'from=2026-11-19&to=2026-11-18']) {
+  for (const query of [
+    ...['days=8', 'instead=8', 'from=2026-11-31', 'from=2026-11-19&to=2026-11-18'],
+    ...['from=2020-01-01&to=2020-01-02', 'from=x&to=99999-99-99'],
+  ]) {
     for (const file of ['/platforms.csv', '/clients.csv', '/client-groups.csv', '/platforms/ChatGPT/clients.csv'])
       t.equal((await browser.get(`${file}?${query}`)).status, 400, `${file}?${query}`)
   }
