@@ -55,9 +55,9 @@ export class ClientNameChanges extends Changes {
         )
         spans.set(address, dated.reduce(withSpan, [...(spans.get(address) ?? [])]))
       }
-      const oldestMs = endOfOldest(spans)
+      const isTooOld = oldestIn(spans)
       for (const [address, all] of spans) {
-        const kept = all.filter(({ toMs }) => toMs > oldestMs)
+        const kept = all.filter((span) => !isTooOld(span))
         store.clientNames.putHost(id, address, kept)
       }
       return { organizationId: id, subject: 'names of clients', details: { names: names.size }, result: undefined }
@@ -75,10 +75,14 @@ export class ClientNameChanges extends Changes {
 /** The names of addresses. Later spans of an address replace earlier ones in their time. */
 export type SpansByAddress = ReadonlyMap<string, readonly NameSpan[]>
 
-/** Names that ended until this time are too many. */
-function endOfOldest(spans: SpansByAddress): number {
+/** Returns a function that finds the spans that ended first and are too many. Call it once for each span. */
+function oldestIn(spans: SpansByAddress): (span: NameSpan) => boolean {
   const ends = Float64Array.from([...spans.values()].flatMap((all) => all.map(({ toMs }) => toMs))).sort()
-  return ends[ends.length - CLIENT_NAMES_MAX - 1] ?? 0
+  const tooMany = ends.length - CLIENT_NAMES_MAX
+  const lastMs = ends[tooMany - 1] ?? Number.NEGATIVE_INFINITY
+  // An import ends many names at the same time, and only some of them may be too many.
+  let atLast = tooMany - ends.indexOf(lastMs)
+  return ({ toMs }) => toMs < lastMs || (toMs === lastMs && atLast-- > 0)
 }
 
 /** `10.2.7.1/16` is stored as `10.2.0.0/16`. @throws Fault USAGE. */
