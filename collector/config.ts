@@ -39,12 +39,12 @@ function isHost(text: string): boolean {
 
 const MEGABYTE = 1024 * 1024
 
-export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
+const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
   flag: '--log-level <level>',
   env: 'LOG_LEVEL',
   about: 'Log messages of this level and above: DEBUG, INFO, WARNING or ERROR',
 })
-export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
+const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
   advanced: 'Other programs need the cores',
@@ -52,51 +52,51 @@ export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   defaultAbout: 'interface: cores - 2, from 0 to 4; file: cores - 1, from 1 to 4',
 })
 
-export const dnsPortsSetting = setting(portList(DNS_PORTS), {
+const dnsPortsSetting = setting(portList(DNS_PORTS), {
   flag: '--dns-ports <ports>',
   env: 'DNS_PORTS',
   advanced: 'DNS uses another port',
   about: 'Look for DNS on these server ports, comma-separated',
 })
-export const tlsPortsSetting = setting(portList(TLS_PORTS), {
+const tlsPortsSetting = setting(portList(TLS_PORTS), {
   flag: '--tls-ports <ports>',
   env: 'TLS_PORTS',
   advanced: 'TLS uses another port',
   about: 'Look for TLS and QUIC on these server ports, comma-separated; capture files are searched on every port',
 })
 
-export const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }), {
+const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }), {
   flag: '--proxy-ports <ports>',
   env: 'PROXY_PORTS',
   advanced: 'A proxy uses another port',
   about:
     'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file; off reads no handshake of a proxy',
 })
-export const vxlanPortsSetting = setting(portList(VXLAN_PORTS), {
+const vxlanPortsSetting = setting(portList(VXLAN_PORTS), {
   flag: '--vxlan-ports <ports>',
   env: 'VXLAN_PORTS',
   advanced: 'VXLAN uses another port',
   about: 'Look inside VXLAN tunnels on these UDP ports, comma-separated; on an interface only with --capture-tunnels',
 })
-export const genevePortsSetting = setting(portList(GENEVE_PORTS), {
+const genevePortsSetting = setting(portList(GENEVE_PORTS), {
   flag: '--geneve-ports <ports>',
   env: 'GENEVE_PORTS',
   advanced: 'GENEVE uses another port',
   about: 'Look inside GENEVE tunnels on these UDP ports, comma-separated; on an interface only with --capture-tunnels',
 })
-export const httpNamesSetting = setting(onOrOff().default(false), {
+const httpNamesSetting = setting(onOrOff().default(false), {
   flag: '--http-names',
   env: 'HTTP_NAMES',
   advanced: 'Clients use plain HTTP',
   about: 'Read the server name in requests of plain HTTP, on port 80 and the proxy ports',
 })
-export const candidatesSetting = setting(onOrOff().default(false), {
+const candidatesSetting = setting(onOrOff().default(false), {
   flag: '--candidates',
   env: 'CANDIDATES',
   advanced: 'No firewall, proxy or DNS server sends its logs',
   about: 'Send names that look like AI services and that no platform has, without clients',
 })
-export const loadBalancersSetting = setting(networkList().default([]), {
+const loadBalancersSetting = setting(networkList().default([]), {
   flag: '--load-balancers <networks>',
   env: 'LOAD_BALANCERS',
   advanced: 'The collector is behind a load balancer with the PROXY protocol',

@@ -171,10 +171,10 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       'transport',
     ],
     [
-      'forward_too_late_total',
+      'forward_outside_dedup_window_total',
       'counter',
       'Forwarded events that were too old for the service, which may already have had them',
-      each((transport) => transport.tooLate),
+      each((transport) => transport.outsideDedupWindow),
       'transport',
     ],
     [

@@ -11,7 +11,7 @@ import type { CaptureWorker } from './pipeline/capture-worker.ts'
 import { degradedReasons, healthRecord } from './status.ts'
 
 /** The response of GET /counters, which `posture-collector counters` prints. */
-export interface CountersRecord {
+interface CountersRecord {
   readonly interface: string
   readonly uptime_seconds: number
   readonly counters: readonly Balance[]

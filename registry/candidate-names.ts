@@ -14,7 +14,7 @@ import { SHARED_HOSTS } from './quality.ts'
  *   with_ai          a client requested the name within minutes of an AI platform
  *   several_clients  at least three clients requested the name
  */
-export const CANDIDATE_SIGNALS = [
+const CANDIDATE_SIGNALS = [
   'ai_domain',
   'ai_word',
   'ai_term',

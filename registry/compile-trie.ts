@@ -54,7 +54,7 @@ export const HAS_CHILDREN = 8
 export const HAS_GLOBS = 16
 
 /** A node has 24 bits. One value is reserved so that slot value 0 means "empty". */
-export const NODES_MAX = 0xffffff
+const NODES_MAX = 0xffffff
 /**
  * A fuller table costs hits a few more probes (2.5 at 75 %, 1.8 at 60 %). The filter handles misses
  * and gets the memory instead.

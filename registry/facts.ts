@@ -9,7 +9,7 @@ export const TRAINING = ['no', 'opt_in', 'opt_out', 'yes'] as const
 const yes = z.literal('yes')
 
 /** What vendors publish about data and security, by kind. */
-export const factValues = z
+const factValues = z
   .strictObject({
     trains_on_content: z.enum(TRAINING),
     /** Days that content is kept after its use; 0 is not at all. */
@@ -29,7 +29,7 @@ export const factValues = z
     minimum_age: z.int().min(0).max(21),
   })
   .partial()
-export type FactValues = z.infer<typeof factValues>
+type FactValues = z.infer<typeof factValues>
 export type FactKind = keyof FactValues
 export const FACT_KINDS = Object.keys(factValues.shape) as readonly FactKind[]
 

@@ -22,7 +22,7 @@ export const LABELS_OF_ROLE = {
 } as const satisfies Partial<Record<Role, readonly string[]>>
 
 /** Labels of what other companies' sites embed, and of what a customer shares with the public. */
-export const LABELS_OF_WIDGETS = [
+const LABELS_OF_WIDGETS = [
   ...['widget', 'widgets', 'embed', 'embeds', 'embedded', 'pixel', 'pixels', 'share', 'player', 'players', 'iframe'],
   ...['webchat', 'livechat', 'messenger', 'badge', 'badges', 'oembed'],
 ]
@@ -31,7 +31,7 @@ export const LABELS_OF_WIDGETS = [
  * Labels of the hosts at which a customer of a vendor of widgets works, so that a request is use.
  * Everything else below its domain is its widget.
  */
-export const LABELS_OF_DASHBOARDS = [
+const LABELS_OF_DASHBOARDS = [
   ...['app', 'dashboard', 'dash', 'console', 'admin', 'studio', 'creator', 'portal', 'manager', 'manage', 'builder'],
   ...['workspace', 'platform', 'my', 'backoffice', 'cloud', 'trial'],
 ]

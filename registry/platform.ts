@@ -35,8 +35,8 @@ export const PURPOSES = ['use', 'widget', 'pixel', 'background', 'published'] as
 export type Purpose = (typeof PURPOSES)[number]
 
 /** listed: found in a source of the entry. curator: in none; `why` has the reason. */
-export const EVIDENCE = ['listed', 'curator'] as const
-export type Evidence = (typeof EVIDENCE)[number]
+const EVIDENCE = ['listed', 'curator'] as const
+type Evidence = (typeof EVIDENCE)[number]
 
 export interface PlatformDomain {
   readonly domain: string
@@ -72,7 +72,7 @@ export interface Platform {
   readonly facts?: readonly Fact[]
 }
 
-export interface Risk {
+interface Risk {
   /** 0 to 100. */
   readonly score: number
   readonly why: string

@@ -3,7 +3,7 @@ import { countryCode, isoDay, line, webAddress } from './schema-parts.ts'
 
 /** active: in use. renamed: continues under another name or owner. ended: the service is closed. */
 export const STATUSES = ['active', 'renamed', 'ended'] as const
-export type Status = (typeof STATUSES)[number]
+type Status = (typeof STATUSES)[number]
 
 /** A public page that names a host, and the day of the version that was read. */
 export interface Source {

@@ -131,7 +131,7 @@ export const BACKGROUND_HOSTS: ReadonlySet<string> = new Set([
  * Public suffixes that belong to one platform, which separates its customers' files by them.
  * Everything below is this platform.
  */
-export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
+const OWN_SUFFIXES: ReadonlySet<string> = new Set([
   'oaiusercontent.com',
   'files.oaiusercontent.com',
   'claudeusercontent.com',
@@ -142,7 +142,7 @@ export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
  * Names below which the customers of app builders publish sites for everyone. A visitor of such a
  * site does not use the builder.
  */
-export const PUBLISHED_PARENTS: ReadonlySet<string> = new Set([
+const PUBLISHED_PARENTS: ReadonlySet<string> = new Set([
   ...['coze.site', 'manus.space', 'base44.app', 'lovable.app', 'repl.co', 'replit.app'],
   ...['windsurf.build', 'ai.studio', 'chatgpt.site', 'modal.host', 'modal.run', 'bolt.host'],
 ])
@@ -151,7 +151,7 @@ export const PUBLISHED_PARENTS: ReadonlySet<string> = new Set([
  * The name does not reveal embedded AI, so such an entry must not count as AI use: see
  * docs/reference/registry.md.
  */
-export const EMBEDDED_SPECIFICITY_MAX = 0.5
+const EMBEDDED_SPECIFICITY_MAX = 0.5
 const AI_ONLY_NAMES: ReadonlySet<string> = new Set(['notion.ai'])
 
 /**

@@ -24,8 +24,8 @@ export interface RiskTerm {
 
 /** Changes with the points and tables: risks of before and after do not compare. */
 export const RISK_FORMULA = 3
-export const RISK_MIN = 5
-export const RISK_MAX = 100
+const RISK_MIN = 5
+const RISK_MAX = 100
 /** Facts lower the risk of a class by at most this share: they do not change what the service receives. */
 const LOWERED_MAX = 0.5
 

@@ -51,7 +51,7 @@ export const releaseKey = z.object({
 })
 export type ReleaseKey = z.infer<typeof releaseKey>
 
-export const manifest = z.object({
+const manifest = z.object({
   version: dataVersion,
   bytes: z.int().min(1).max(UPDATE_BYTES_MAX),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),

@@ -20,7 +20,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --full    run the full suite
   --rest    of the full suite, run what npm test does not: *.full.test.ts
   --jobs N  run N files at a time (default: two more than there are CPUs, because files often wait;
-            with --rest four more)
+            with --rest six more)
   --alone   run each file in its own process (default: files of some folders share one)
   --table   write the measured times into test/times.tsv; each file runs alone
   --retry   run a failed file once more, alone; if it passes, list it as unstable
@@ -28,7 +28,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
 /** Only a file that hangs takes this long. */
 const TIMEOUT_SECONDS = 900
 /** CPU seconds of the files of one process. A long one could run alone at the end. */
-const SHARED_CPU_SECONDS_MAX = 15
+const SHARED_CPU_SECONDS_MAX = 30
 const PROGRESS_MS = 30_000
 /** The share of the examples of a property that `npm test` tries. */
 const QUICK_PROPERTY_SHARE = '0.3'
@@ -275,7 +275,7 @@ if (isFull && process.env['PROPERTY_SEED'] === undefined) {
 if (!isFull && positionals.length === 0 && process.env['PROPERTY_SEED'] === undefined)
   environment['PROPERTY_SHARE'] = QUICK_PROPERTY_SHARE
 const startMs = performance.now()
-const jobs = Number(values.jobs ?? availableParallelism() + (values.rest ? 4 : 2))
+const jobs = Number(values.jobs ?? availableParallelism() + (values.rest ? 6 : 2))
 // A run of single files uses what an earlier full run has made.
 const preparations = new Preparations(isFull ? files : [])
 let outcomes = await runAll(

@@ -276,7 +276,7 @@ export async function latestTimeMs(path: string): Promise<number | undefined> {
 /**
  * Returns the error with the path before its message. A system error becomes CAPTURE_UNREADABLE.
  */
-export function withPath(path: string, error: unknown): Error {
+function withPath(path: string, error: unknown): Error {
   return withPathOf(CAPTURE_FILE, path, error)
 }
 

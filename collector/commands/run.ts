@@ -164,7 +164,12 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
     const damage = await run()
     const { status } = collector
     const { observed, events, transports, deciding } = status
-    const { acknowledged = 0, duplicates = 0, tooLate = 0, refused = 0 } = (deciding && transports[deciding]) || {}
+    const {
+      acknowledged = 0,
+      duplicates = 0,
+      outsideDedupWindow = 0,
+      refused = 0,
+    } = (deciding && transports[deciding]) || {}
     const counters = balancesOf(status)
     log.info(
       {
@@ -175,7 +180,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
         acknowledged,
         duplicates,
         rejected: refused,
-        tooLate,
+        outsideDedupWindow,
         dropped: events.dropped,
         waiting: events.waiting,
         ...(status.live === undefined ? {} : { packetsDropped: status.live.dropped }),

@@ -18,7 +18,7 @@ const PARAMETER_HEADER_BYTES = 4
 const Parameter = { port: 3, ipv4Hint: 4, ech: 5, ipv6Hint: 6 } as const
 
 /** The parameters of a record. One per worker, overwritten by each record. */
-export class Service {
+class Service {
   hasEch = false
   /** 0 if the record gives none. */
   port = 0

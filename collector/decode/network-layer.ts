@@ -56,8 +56,8 @@ export class VirtualNetworks {
 }
 
 /** IEEE 802.3: destination, source, EtherType. A value up to 1500 is a length, and LLC follows. */
-export const ETHERNET_HEADER_BYTES = 14
-export const ETHERNET_TYPE = 12
+const ETHERNET_HEADER_BYTES = 14
+const ETHERNET_TYPE = 12
 const LENGTH_MAX = 1500
 const VLAN_TAG_BYTES = 4
 

@@ -23,12 +23,12 @@ const LOG_PROBLEM_EVERY_MS = 60_000
 /** matched events = acknowledged + refused + waiting in the outbox + dropped from the outbox. */
 export interface ForwardCounters {
   /**
-   * HTTPS: on the service's disk, or `duplicates`, which the service already had, or `tooLate`,
-   * which it may already have had. Syslog: passed to the operating system.
+   * HTTPS: on the service's disk, or `duplicates`, which the service already had, or
+   * `outsideDedupWindow`, which it may already have had. Syslog: passed to the operating system.
    */
   acknowledged: number
   duplicates: number
-  tooLate: number
+  outsideDedupWindow: number
   /** Events that the service will never accept. */
   refused: number
   batches: number
@@ -95,7 +95,7 @@ export class ForwardLoop {
   readonly counters: ForwardCounters = {
     acknowledged: 0,
     duplicates: 0,
-    tooLate: 0,
+    outsideDedupWindow: 0,
     refused: 0,
     batches: 0,
     retries: 0,
@@ -170,7 +170,7 @@ export class ForwardLoop {
           this.counters.batches++
           this.counters.acknowledged += events.length - outcome.rejected.length
           this.counters.duplicates += outcome.duplicates
-          this.counters.tooLate += outcome.tooLate
+          this.counters.outsideDedupWindow += outcome.outsideDedupWindow
           if (outcome.rejected.length > 0) this.#refuse(outcome.rejected.length, outcome.rejected[0] ?? '')
           log.debug({ events: events.length, duplicates: outcome.duplicates, waiting: source.waiting }, 'batch sent')
           if (attempt > 0) log.info({ waiting: source.waiting }, 'forwarding again')

@@ -16,7 +16,7 @@ export type Outcome =
       readonly kind: 'accepted'
       readonly duplicates: number
       /** Older than what the service remembers of this collector: not counted. */
-      readonly tooLate: number
+      readonly outsideDedupWindow: number
       readonly rejected: readonly string[]
       readonly coverageError?: string
     }

@@ -17,7 +17,7 @@ const FIELDS = { 'content-type': 'application/msgpack', 'content-encoding': 'gzi
 const acceptance = z.object({
   accepted: z.number().int().nonnegative(),
   duplicates: z.number().int().nonnegative(),
-  too_late: z.number().int().nonnegative().default(0),
+  outside_dedup_window: z.number().int().nonnegative().default(0),
   rejected: z.array(z.object({ index: z.number().int().nonnegative(), error: z.string() })),
   coverage: z.object({ accepted: z.boolean(), error: z.string().optional() }).optional(),
   registry: dataVersion.optional().catch(undefined),
@@ -88,14 +88,20 @@ export class HttpsForwarder implements Forwarder {
     const { url } = this.#client
     const parsed = acceptance.safeParse(jsonOf(text))
     if (!parsed.success) return { kind: 'retry', why: `${url} answered 200, but not as the service does` }
-    const { accepted, duplicates, too_late: tooLate, rejected, coverage: report } = parsed.data
-    const answered = accepted + duplicates + tooLate + rejected.length
+    const { accepted, duplicates, outside_dedup_window: outsideDedupWindow, rejected, coverage: report } = parsed.data
+    const answered = accepted + duplicates + outsideDedupWindow + rejected.length
     if (answered !== events.length) {
       return { kind: 'retry', why: `${url} accounts for ${answered} of ${events.length} events` }
     }
     if (parsed.data.registry !== undefined) this.#onRegistry(parsed.data.registry)
     const isAccepted = coverage === undefined || report?.accepted === true
     const failure = isAccepted ? {} : { coverageError: report?.error ?? `${url} did not accept the coverage report` }
-    return { kind: 'accepted', duplicates, tooLate, rejected: rejected.map(({ error }) => error), ...failure }
+    return {
+      kind: 'accepted',
+      duplicates,
+      outsideDedupWindow,
+      rejected: rejected.map(({ error }) => error),
+      ...failure,
+    }
   }
 }

@@ -46,7 +46,7 @@ export class SyslogForwarder implements Forwarder {
     try {
       await this.#link.open()
       await this.#link.send(messages)
-      return { kind: 'accepted', duplicates: 0, tooLate: 0, rejected, ...failure }
+      return { kind: 'accepted', duplicates: 0, outsideDedupWindow: 0, rejected, ...failure }
     } catch (error) {
       return { kind: 'retry', why: connectionProblem(error, this.#peer).why }
     }

@@ -89,7 +89,7 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 /** The user's own account: sessions and password. */
-export function Account({ view, form, done, nowMs }: AccountProps) {
+function Account({ view, form, done, nowMs }: AccountProps) {
   const title = DONE[done]
   return (
     <>

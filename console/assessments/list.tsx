@@ -112,7 +112,7 @@ function openColumns(nowMs: number): readonly Column<AssessmentRow>[] {
   ]
 }
 
-export function Title({ assessment }: { readonly assessment: Assessment }) {
+function Title({ assessment }: { readonly assessment: Assessment }) {
   const { id, title, profile } = assessment
   const framework = frameworkOf(assessment)
   return (

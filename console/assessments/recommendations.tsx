@@ -102,7 +102,7 @@ interface RefusedChange {
   readonly message: string
 }
 
-export function Recommendations({ view, query, nowMs, mayChange, refused, done }: RecommendationsProps) {
+function Recommendations({ view, query, nowMs, mayChange, refused, done }: RecommendationsProps) {
   const { found, total } = view
   return (
     <>
@@ -230,7 +230,7 @@ function RecommendationFilters({ view }: { readonly view: RecommendationsView })
 }
 
 /** The columns of the CSV file. */
-export function recommendationColumns(nowMs: number): readonly Column<Recommendation>[] {
+function recommendationColumns(nowMs: number): readonly Column<Recommendation>[] {
   return [
     countColumn('priority', 'Priority', ({ priority }) => priority),
     textColumn('title', 'Recommendation', ({ title }) => title),

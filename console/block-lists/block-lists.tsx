@@ -68,12 +68,12 @@ function blockListPreview({ site, organization, nowMs, request: { query } }: Vis
   return { selection, format, list, summary: summaryLines(list, selection), text: textAt(nowMs) }
 }
 
-export function blockedOf(text: string | null): BlockedDecision {
+function blockedOf(text: string | null): BlockedDecision {
   return BLOCKED_DECISIONS.find((each) => each === text) ?? 'not-approved'
 }
 
 /** undefined: no whole number from 0 to 100. */
-export function riskOf(text: string | null): number | undefined {
+function riskOf(text: string | null): number | undefined {
   const risk = /^\d{1,3}$/.test(text ?? '') ? Number(text) : Number.NaN
   return risk <= 100 ? risk : undefined
 }

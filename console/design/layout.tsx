@@ -19,7 +19,7 @@ interface DocumentProps {
 }
 
 /** The outermost elements of every page. */
-export function Document({ title, theme, class: name, refreshTo, reloadSeconds, children }: DocumentProps) {
+function Document({ title, theme, class: name, refreshTo, reloadSeconds, children }: DocumentProps) {
   return (
     <html lang="en" data-theme={theme}>
       <head>
@@ -251,7 +251,7 @@ export function PlainPage({ title, theme, path, refreshTo, children }: PlainPage
   )
 }
 
-export function Mark() {
+function Mark() {
   return (
     <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
       <circle cx="10" cy="10" r="8" class="ring" />

@@ -7,7 +7,6 @@ export {
   bytesText,
   countOf,
   countText,
-  dateText,
   lastDays,
   NO_VOLUME,
   volumeText,
@@ -75,7 +74,7 @@ export function Risk({ score }: { score: number }) {
 }
 
 /** The color and the word for a risk of 0 to 100. */
-export function riskLevel(score: number): readonly [tone: Tone, word: string] {
+function riskLevel(score: number): readonly [tone: Tone, word: string] {
   const level = levelOf(score)
   return [RISK_TONES[level], level]
 }

@@ -154,7 +154,7 @@ function auditView({ site, organization, request: { query } }: Visit, countMax: 
 }
 
 /** The details as `name: value`, comma-separated. */
-export function detailsText({ details }: AuditEntry): string {
+function detailsText({ details }: AuditEntry): string {
   return Object.entries(details)
     .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(' ') : value}`)
     .join(', ')
@@ -199,7 +199,7 @@ interface AuditProps {
   readonly nowMs: number
 }
 
-export function Audit({ view, query, nowMs }: AuditProps) {
+function Audit({ view, query, nowMs }: AuditProps) {
   const { rows, search, olderBefore, isFirstPage, isEmpty } = view
   if (isEmpty) {
     return (

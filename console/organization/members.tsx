@@ -120,7 +120,7 @@ function titled(role: Role): string {
   return role.charAt(0).toUpperCase() + role.slice(1)
 }
 
-export function Members(props: MembersProps) {
+function Members(props: MembersProps) {
   const { view, query, nowMs, mayInvite, form, invitation, error, done } = props
   const { members, waiting } = view
   const title = DONE[done]

@@ -30,7 +30,7 @@ interface ClientSettingsProps {
 }
 
 /** What the organization keeps of clients. */
-export function ClientSettings(props: ClientSettingsProps) {
+function ClientSettings(props: ClientSettingsProps) {
   const { organization, maySet } = props
   const [name, about] = MODE_NAMES[clientModeOf(organization)]
   return (

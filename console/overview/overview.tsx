@@ -49,16 +49,7 @@ interface OverviewProps {
   readonly undo: UndoView | undefined
 }
 
-export function Overview({
-  view,
-  nowMs,
-  mayDecide,
-  mayReadClients,
-  mayScan,
-  mayReadTokens,
-  done,
-  undo,
-}: OverviewProps) {
+function Overview({ view, nowMs, mayDecide, mayReadClients, mayScan, mayReadTokens, done, undo }: OverviewProps) {
   const { findings, windowDays, isScanPending } = view
   const about =
     findings === undefined ? (

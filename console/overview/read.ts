@@ -14,7 +14,7 @@ import { DecisionsByName, isWaiting } from '../platforms/decisions.ts'
 import { type LatestSources, latestSources, type SensorsView, sensorsView } from '../sources/read.ts'
 
 /** The latest completed scan in figures, and what changed since an earlier time. */
-export interface Findings {
+interface Findings {
   readonly completedMs: number
   readonly overallRisk: number
   /** The change of the overall risk; undefined if no scan had completed at that time. */

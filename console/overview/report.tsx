@@ -26,7 +26,7 @@ interface ReportProps {
 }
 
 /** The report, as posture-admin report writes it. The print style sheet leaves out the buttons. */
-export function Report({ content, range, windowDays }: ReportProps) {
+function Report({ content, range, windowDays }: ReportProps) {
   const { findings, nowMs } = content
   if (findings === undefined) {
     return (
@@ -83,7 +83,7 @@ export function Report({ content, range, windowDays }: ReportProps) {
 }
 
 /** The columns of the CSV files. */
-export const platformColumns: readonly Column<ReportedPlatform>[] = [
+const platformColumns: readonly Column<ReportedPlatform>[] = [
   { id: 'name', name: 'Platform', csv: ({ name }) => name },
   { id: 'risk', name: 'Risk', csv: ({ risk }) => risk },
   { id: 'clients', name: 'Clients', csv: ({ clients }) => clients },
@@ -101,7 +101,7 @@ const scoreColumns: readonly Column<ReportedScore>[] = [
   { id: 'completed', name: 'Completed', csv: ({ completedMs }) => isoSeconds(completedMs) },
 ]
 
-export const recommendationColumns: readonly Column<Recommendation>[] = [
+const recommendationColumns: readonly Column<Recommendation>[] = [
   { id: 'priority', name: 'Priority', csv: ({ priority }) => priority },
   { id: 'title', name: 'Recommendation', csv: ({ title }) => title },
   { id: 'item', name: 'Item', csv: ({ frameworkId, itemId }) => `${frameworkName(frameworkId)} ${itemId}` },

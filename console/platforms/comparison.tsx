@@ -24,7 +24,7 @@ interface DifferenceRow extends ScanDifference {
   readonly isRegistered: boolean
 }
 
-export interface ComparisonView {
+interface ComparisonView {
   /** The days with a scan, newest first. */
   readonly choices: readonly number[]
   /** undefined if there are no two days with a scan. */
@@ -36,7 +36,7 @@ export interface ComparisonView {
  * Compares the last scans of the query's days `before` and `after`. `days=7` compares the last scan
  * with the one 7 days ago; `from` and `to` take the last scan until each of these days.
  */
-export function comparisonView({ site, organization, request: { query }, nowMs }: Visit): ComparisonView {
+function comparisonView({ site, organization, request: { query }, nowMs }: Visit): ComparisonView {
   const { store, registry } = site
   const days = store.history.days(organization.id)
   const choices = days.toReversed()
@@ -67,7 +67,7 @@ export function comparisonView({ site, organization, request: { query }, nowMs }
 
 const COMPARISON_PATH = '/compare'
 
-export interface ComparisonProps {
+interface ComparisonProps {
   readonly view: ComparisonView
   readonly rows: Paged<DifferenceRow>
   readonly query: URLSearchParams
@@ -75,7 +75,7 @@ export interface ComparisonProps {
 }
 
 /** What differs between the results of two days. */
-export function Comparison({ view: { choices, diff }, rows, query, windowDays }: ComparisonProps) {
+function Comparison({ view: { choices, diff }, rows, query, windowDays }: ComparisonProps) {
   if (diff === undefined) {
     return (
       <>

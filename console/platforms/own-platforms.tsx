@@ -81,7 +81,7 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 /** What this organization adds to the registry, changes in it or leaves out of it. */
-export function OwnPlatforms(props: OwnPlatformsProps) {
+function OwnPlatforms(props: OwnPlatformsProps) {
   const { entries, query, nowMs, mayAdd, mayRemove, form, fileForm, done } = props
   const title = DONE[done]
   return (

@@ -24,7 +24,7 @@ const ACCESS_NAMES: Readonly<Record<AccessKind, string>> = {
 }
 
 /** How the platform was used, with the names that show it, and what is not use. */
-export function Access({ finding: { access, programmaticClients, touched } }: { readonly finding: PlatformFinding }) {
+function Access({ finding: { access, programmaticClients, touched } }: { readonly finding: PlatformFinding }) {
   return (
     <Card title="How it is used" note="by the names that clients requested">
       {access.length === 0 ? (
@@ -64,7 +64,7 @@ interface CountsProps {
   readonly names: Readonly<Record<string, string>>
 }
 
-export function Counts({ counts, names }: CountsProps) {
+function Counts({ counts, names }: CountsProps) {
   return (
     <ul class="lines">
       {counts.map(([what, count]) => (

@@ -62,7 +62,7 @@ interface TokensProps extends SecretsProps<TokenRow> {
   readonly mayVerify: boolean
 }
 
-export function Tokens(props: TokensProps) {
+function Tokens(props: TokensProps) {
   const { view, form, nowMs, mayCreate, mayVerify, mayRevoke, created, done } = props
   const { active, ended } = view
   return (

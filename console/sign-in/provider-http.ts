@@ -14,7 +14,7 @@ export class ProviderError extends Error {
 }
 
 /** Milliseconds for one request to a provider, with its response. */
-export const REQUEST_MS = 10_000
+const REQUEST_MS = 10_000
 /** A response. The metadata and keys of large providers have 20 KB. */
 const RESPONSE_LIMITS = { bytesMax: 256 * 1024, valuesMax: 20_000, depthMax: 16 }
 /** Concurrent requests to all providers. Beyond it, the sign-in fails with an error. */

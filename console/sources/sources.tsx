@@ -104,7 +104,7 @@ interface SourcesProps {
   readonly mayReadTokens: boolean
 }
 
-export function Sources({ sources, query, nowMs, mayReadTokens }: SourcesProps) {
+function Sources({ sources, query, nowMs, mayReadTokens }: SourcesProps) {
   const { rows, total } = sources
   if (total === 0) {
     return (
@@ -194,7 +194,7 @@ interface SensorsProps {
   readonly mayReadTokens: boolean
 }
 
-export function Sensors({ view, nowMs, mayReadTokens }: SensorsProps) {
+function Sensors({ view, nowMs, mayReadTokens }: SensorsProps) {
   const { rows, coverage, windowDays } = view
   if (rows.length === 0) {
     return (

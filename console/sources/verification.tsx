@@ -56,7 +56,7 @@ interface VerificationView {
 }
 
 /** The start of a verification in a query; undefined if a new one must begin. */
-export function startOf(query: URLSearchParams, nowMs: number): number | undefined {
+function startOf(query: URLSearchParams, nowMs: number): number | undefined {
   const text = query.get('started') ?? ''
   const startedMs = /^\d{1,15}$/.test(text) ? Number(text) : 0
   return startedMs <= nowMs && startedMs > nowMs - STARTED_MAX_MS ? startedMs : undefined
@@ -160,7 +160,7 @@ function verificationTitle({ state }: VerificationView): string {
 }
 
 /** When a browser without scripts loads the page again; undefined if it does not. */
-export function reloadSeconds({ state }: VerificationView): number | undefined {
+function reloadSeconds({ state }: VerificationView): number | undefined {
   return state === 'waiting' ? RELOAD_SECONDS : undefined
 }
 
@@ -169,7 +169,7 @@ function pollMs({ state, elapsedMs }: VerificationView): number | undefined {
   return state === 'verified' && elapsedMs < VERIFY_MS ? VERIFIED_POLL_MS : undefined
 }
 
-export function Verification({ view, nowMs }: VerificationProps) {
+function Verification({ view, nowMs }: VerificationProps) {
   const { label, visible, tokenId, platforms, morePlatforms, senders, moreSenders } = view
   return (
     <>

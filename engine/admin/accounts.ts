@@ -19,8 +19,8 @@ import { OwnPasskeys } from './passkeys.ts'
  * A session ends this long after its last request, and this long after its sign-in whatever
  * happens.
  */
-export const SESSION_IDLE_MS = 30 * MINUTE_MS
-export const SESSION_TOTAL_MS = 12 * HOUR_MS
+const SESSION_IDLE_MS = 30 * MINUTE_MS
+const SESSION_TOTAL_MS = 12 * HOUR_MS
 /** A browser that has not signed in for this long has no allowance of its own any more. */
 const TRUSTED_BROWSER_MS = 90 * DAY_MS
 

@@ -32,7 +32,7 @@ export interface ApprovalChange {
 }
 
 /** A decision can be undone for this long. */
-export const UNDO_MS = 10 * MINUTE_MS
+const UNDO_MS = 10 * MINUTE_MS
 
 /** The decisions that somebody made last, all at one time. */
 export interface UndoableDecisions {

@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 import { type PlatformUse, platformUse, storedClient } from './client-use.ts'
 
 /** A platform with the score that lists show. */
-export interface RatedPlatform {
+interface RatedPlatform {
   readonly name: string
   readonly score: number
 }

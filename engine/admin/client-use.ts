@@ -61,7 +61,7 @@ export interface PlatformOfClient extends ClientUse {
 }
 
 /** The platforms that a client used on one day. */
-export interface DayOfClient {
+interface DayOfClient {
   readonly day: number
   readonly platformIds: readonly string[]
 }

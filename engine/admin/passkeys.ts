@@ -28,7 +28,7 @@ export interface PasskeyUse extends PasskeyOfUser {
 /**
  * Whether the user can sign in without this passkey. Otherwise the passkey must stay.
  */
-export function canSignInWithout(store: Store, user: User, passkey: Passkey): boolean {
+function canSignInWithout(store: Store, user: User, passkey: Passkey): boolean {
   if (user.passwordHash !== '') return true
   return store.passkeys.ofUser(user.id).some(({ id, blockedAtMs }) => id !== passkey.id && blockedAtMs === 0)
 }

@@ -32,7 +32,7 @@ export interface SenderKind {
 }
 
 export const SENDER_GROUPS = ['Collector', 'Log relay', 'Firewall', 'Proxy or gateway', 'DNS server', 'Files'] as const
-export type SenderGroup = (typeof SENDER_GROUPS)[number]
+type SenderGroup = (typeof SENDER_GROUPS)[number]
 
 const PACKAGES = 'install/debian.md'
 const FIREWALLS = 'collect/firewalls.md'

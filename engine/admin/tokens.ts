@@ -9,10 +9,10 @@ import { Changes, checkText } from './changes.ts'
 import { chosen, namedBy, newSecret } from './secrets.ts'
 
 /** The specification has no limit for monitoring tokens. This one bounds lists. */
-export const ACTIVE_TOKENS_MAX = 1000
+const ACTIVE_TOKENS_MAX = 1000
 
 /** Limit over all organizations: each message without a token is compared with all bindings. */
-export const TOKEN_BINDINGS_MAX = 1000
+const TOKEN_BINDINGS_MAX = 1000
 
 /** The properties of a monitoring token that can be changed. */
 export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder' | 'forwardedClients'>> & {

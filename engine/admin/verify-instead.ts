@@ -52,7 +52,7 @@ const OUTCOMES_EXPLAINED: readonly {
     next: 'Log the requests of clients: DNS queries instead of answers, and outgoing instead of incoming traffic',
   },
   {
-    outcome: 'tooLate',
+    outcome: 'outsideDedupWindow',
     found: (messages) => `${messages} that are older than what the service remembers of the sender`,
     next: 'Check the clock of the sender',
   },

@@ -2,7 +2,7 @@ import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import { type AlertChannel, channelContext } from '../store/alert-channels.ts'
 
 /** A receiver of JSON by HTTPS, which verifies signatures. */
-export interface WebhookSettings {
+interface WebhookSettings {
   readonly kind: 'webhook'
   readonly url: string
   /** `whsec_` and 32 random bytes in base64. */
@@ -12,7 +12,7 @@ export interface WebhookSettings {
 }
 
 /** An incoming webhook of a chat. Anyone who knows its URL can post. */
-export interface ChatSettings {
+interface ChatSettings {
   readonly kind: 'slack' | 'teams'
   readonly url: string
   readonly ca: string

@@ -1,7 +1,7 @@
 import type { AlertRule, AlertRules, AlertSeverity } from '../store/alerts.ts'
 
 /** The threshold of a rule: a whole number with a unit. */
-export interface RuleThreshold {
+interface RuleThreshold {
   readonly byDefault: number
   readonly min: number
   readonly max: number

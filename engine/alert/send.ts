@@ -92,7 +92,7 @@ const BODY_MS_MAX = 2000
  */
 const REFUSED = new Set([400, 406, 409, 411, 413, 414, 415, 422, 431])
 
-export interface Post {
+interface Post {
   readonly url: string
   readonly ca: string
   readonly fields: Readonly<Record<string, string>>
@@ -104,7 +104,7 @@ export interface Post {
  * Sends one POST request over a connection of its own. Follows no redirect. Uses the proxy of
  * HTTPS_PROXY, which decides by its own rules to which names it connects.
  */
-export async function post({ url, ca, fields, body, secrets }: Post, options: SendOptions): Promise<SendOutcome> {
+async function post({ url, ca, fields, body, secrets }: Post, options: SendOptions): Promise<SendOutcome> {
   const { signal } = options
   let socket: Socket | undefined
   try {

@@ -58,7 +58,7 @@ export async function sendSyslog(
   }
 }
 
-export function syslogLines({ format }: SyslogSettings, message: AlertMessage, version: string): string[] {
+function syslogLines({ format }: SyslogSettings, message: AlertMessage, version: string): string[] {
   const host = HOSTNAME.test(hostname()) ? hostname() : NILVALUE
   const { organization, rule, id, title, severity, created_at, alerts, type } = message
   const own: AlertJson = {

@@ -30,7 +30,7 @@ import { loadFrameworks } from './templates.ts'
  * Facts of discovery (discovery-facts.ts) suggest an answer if there is no such source. Otherwise
  * they can only lower the suggestion.
  */
-export interface SuggestionSource {
+interface SuggestionSource {
   readonly assessmentId: string
   readonly assessment: string
   readonly frameworkId: AnyFrameworkId

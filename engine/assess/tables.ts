@@ -13,7 +13,7 @@ import { isRelation, type Relation } from './mappings.ts'
  *                    sets the day
  *   documents.tsv    beginning of references of AI Security, document, its address
  */
-export const TABLES_DIR = new URL('../../../engine/assess/frameworks/tables/', import.meta.url)
+const TABLES_DIR = new URL('../../../engine/assess/frameworks/tables/', import.meta.url)
 
 export interface Identifier {
   readonly id: string

@@ -108,7 +108,7 @@ export function reviewText(review: ItemReview | undefined): string {
 }
 
 /** undefined: none. The text follows the rule `review`. */
-export function readReview(text: string): ItemReview | undefined {
+function readReview(text: string): ItemReview | undefined {
   const [, state, at = '', by = ''] = /^(submitted|approved) (\S+) (.+)$/.exec(text) ?? []
   return state === 'submitted' || state === 'approved' ? { state, by, atMs: Date.parse(at) } : undefined
 }

@@ -208,7 +208,7 @@ export class StoreWalk {
 const KEY_BYTES_SHOWN = 48
 
 /** A key as hex, since it may contain any bytes. */
-export function shortKey(key: Buffer): string {
+function shortKey(key: Buffer): string {
   const hex = key.toString('hex', 0, KEY_BYTES_SHOWN)
   return key.length > KEY_BYTES_SHOWN ? `${hex}...` : hex
 }

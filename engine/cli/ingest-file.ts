@@ -269,7 +269,7 @@ function printFiles(output: Output, files: readonly ReadFile[], dryRun: boolean)
       ['Unknown', 'unknown', { hide: 2, of: ({ report }) => report.unknown }],
       ['Ambiguous', 'ambiguous', { hide: 3, of: ({ report }) => report.ambiguous }],
       [null, 'truncated', { of: ({ report }) => report.truncated }],
-      [null, 'too_late', { of: ({ report }) => report.tooLate }],
+      [null, 'outside_dedup_window', { of: ({ report }) => report.outsideDedupWindow }],
       [null, 'outside_window', { of: ({ report }) => report.outsideWindow }],
       [null, 'newest_match', { of: ({ report: { newestMs } }) => (newestMs >= 0 ? isoSeconds(newestMs) : null) }],
       ...(dryRun

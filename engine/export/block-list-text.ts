@@ -150,11 +150,11 @@ export function blockListText(list: BlockList, format: BlockListFormat, about: A
 }
 
 /** The lines before the entries: the only part that contains the time. */
-export function blockListHead(list: BlockList, format: BlockListFormat, about: AboutBlockList): string {
+function blockListHead(list: BlockList, format: BlockListFormat, about: AboutBlockList): string {
   return headText(format, aboutLines(list, about), about.timeMs)
 }
 
-export function blockListEntries({ entries }: BlockList, format: BlockListFormat): string {
+function blockListEntries({ entries }: BlockList, format: BlockListFormat): string {
   return entriesText(entries, format)
 }
 

@@ -92,7 +92,7 @@ class KeptNames {
 }
 
 /** The name without its first label; '' for a single label. */
-export function parentOf(domain: string): string {
+function parentOf(domain: string): string {
   const dot = domain.indexOf('.')
   return dot < 0 ? '' : domain.slice(dot + 1)
 }

@@ -29,7 +29,7 @@ export interface ExportedRow {
 }
 
 /** Reads rows one after the other. Call within Environment.read. */
-export type ReadRows = (source: ExportSource) => Generator<ExportedRow>
+type ReadRows = (source: ExportSource) => Generator<ExportedRow>
 
 export interface ExportSource {
   readonly store: Store

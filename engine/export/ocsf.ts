@@ -8,7 +8,7 @@ import type { ClientFacts, FindingEvent, PlatformFacts, Reporter, Severity } fro
  *
  * The attributes exist since version 1.5.0 and are unchanged up to 1.8.0.
  */
-export const OCSF_VERSION = '1.5.0'
+const OCSF_VERSION = '1.5.0'
 const CATEGORY_FINDINGS = 2
 const CLASS_DETECTION_FINDING = 2004
 const ACTIVITY_CREATE = 1

@@ -102,7 +102,7 @@ export interface HttpListenOptions {
  * the sent bytes of body. Called while the response is being sent. An exception is logged like a
  * handler's and does not stop the response.
  */
-export type OnAnswer = (request: HttpRequest, status: number, bodyBytes: number) => void
+type OnAnswer = (request: HttpRequest, status: number, bodyBytes: number) => void
 
 export interface HttpListener {
   /** `uWebSockets.js` or `node:http`, for the log. */

@@ -33,7 +33,7 @@ export type Acceptance =
       /**
        * Events older than what is remembered of their sender: not stored, since they may have been.
        */
-      readonly tooLate: number
+      readonly outsideDedupWindow: number
       readonly rejected: readonly Rejection[]
       /** Indexes in the batch of the duplicates and of the late events, ascending. */
       readonly repeated: readonly number[]
@@ -53,13 +53,13 @@ export type Acceptance =
 /** Indexes of the events of a batch that were not stored. */
 export interface UnstoredPlaces {
   readonly duplicates: readonly number[]
-  readonly tooLate: readonly number[]
+  readonly outsideDedupWindow: readonly number[]
   readonly rejected: readonly number[]
 }
 
 export function unstoredPlaces(stored: Extract<Acceptance, { kind: 'stored' }>): UnstoredPlaces {
   const rejected = stored.rejected.map(({ index }) => index)
-  return { duplicates: stored.repeated, tooLate: stored.late, rejected }
+  return { duplicates: stored.repeated, outsideDedupWindow: stored.late, rejected }
 }
 
 /**
@@ -108,14 +108,14 @@ interface Waiting extends Omit<PackedBatchOptions, 'reports'> {
 }
 
 /**
- * Counters since the start of the service. messages = accepted + duplicates + tooLate + rejected +
- * deferred + removed.
+ * Counters since the start of the service. messages = accepted + duplicates + outsideDedupWindow +
+ * rejected + deferred + removed.
  */
 export interface AcceptCounters {
   messages: number
   accepted: number
   duplicates: number
-  tooLate: number
+  outsideDedupWindow: number
   rejected: number
   /** Refused temporarily because a limit was reached or the store failed. The sender retries. */
   deferred: number
@@ -157,7 +157,7 @@ export class EventAcceptor {
     messages: 0,
     accepted: 0,
     duplicates: 0,
-    tooLate: 0,
+    outsideDedupWindow: 0,
     rejected: 0,
     deferred: 0,
     removed: 0,
@@ -305,7 +305,7 @@ export class EventAcceptor {
     const accepted = buffer.appendPacked(organizationId, stored, unseen)
     alongside?.()
     const repeated = placesOf(spansOutside([...unseen, ...late], events.count), rejected)
-    const tooLate = placesOf(late, rejected)
+    const outsideDedupWindow = placesOf(late, rejected)
     const coverage = reports.map((report) =>
       typeof report === 'string' ? { error: report } : this.#storeReport(organizationId, report, receivedMs),
     )
@@ -313,10 +313,10 @@ export class EventAcceptor {
       kind: 'stored',
       accepted,
       duplicates: repeated.length,
-      tooLate: tooLate.length,
+      outsideDedupWindow: outsideDedupWindow.length,
       rejected,
       repeated,
-      late: tooLate,
+      late: outsideDedupWindow,
       coverage,
     }
   }
@@ -355,7 +355,7 @@ export class EventAcceptor {
     if (outcome.kind === 'stored') {
       this.counters.accepted += outcome.accepted
       this.counters.duplicates += outcome.duplicates
-      this.counters.tooLate += outcome.tooLate
+      this.counters.outsideDedupWindow += outcome.outsideDedupWindow
       this.counters.rejected += outcome.rejected.length
       for (const fate of outcome.coverage) this.coverage[typeof fate === 'string' ? COUNTER_OF[fate] : 'malformed']++
     } else {

@@ -102,7 +102,7 @@ export class EventLogWriter implements BatchWriter {
     this.counters.appended += appended.length
     const fates: CoverageFate[] = Array.from({ length: reports }, () => 'added')
     if (coverage !== undefined) fates.unshift(typeof coverage === 'string' ? { error: coverage } : 'added')
-    const none = { duplicates: 0, tooLate: 0, repeated: [], late: [] } as const
+    const none = { duplicates: 0, outsideDedupWindow: 0, repeated: [], late: [] } as const
     return { kind: 'stored', accepted: events.count, rejected, coverage: fates, ...none }
   }
 

@@ -172,7 +172,7 @@ export class HttpLogs {
         if (!(error instanceof NotStored)) throw error
         failure = error
         const rejected = Array.from({ length: batch.events }, (_, index) => index)
-        this.pipeline.settled(batch, { duplicates: [], tooLate: [], rejected })
+        this.pipeline.settled(batch, { duplicates: [], outsideDedupWindow: [], rejected })
       }
       storing.waitsBecause = ''
     }

@@ -70,10 +70,16 @@ async function takeLogs(
 }
 
 function countsOf({ messages, counts }: LogsTaken) {
-  const { stored, duplicate, tooLate, unmatched, noDomain, skipped, ambiguous, rejected, unknown } = counts
+  const { stored, duplicate, outsideDedupWindow, unmatched, noDomain, skipped, ambiguous, rejected, unknown } = counts
   return {
     messages,
-    ...{ matched: stored, duplicates: duplicate, too_late: tooLate, unmatched, no_domain: noDomain },
+    ...{
+      matched: stored,
+      duplicates: duplicate,
+      outside_dedup_window: outsideDedupWindow,
+      unmatched,
+      no_domain: noDomain,
+    },
     ...{ skipped, ambiguous, rejected, unknown },
   }
 }
@@ -128,8 +134,8 @@ interface EventsOptions {
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally
  * gzip or zstd. The response follows when events and coverage report are durable: `{ accepted,
- * duplicates, too_late, rejected: [{ index, error }], registry }` and, if the batch has a report,
- * `coverage: { accepted, error? }`. `registry` is the version in use.
+ * duplicates, outside_dedup_window, rejected: [{ index, error }], registry }` and, if the batch has
+ * a report, `coverage: { accepted, error? }`. `registry` is the version in use.
  *
  * With `logs`, also log messages.
  */
@@ -218,13 +224,13 @@ async function takeBatch(
 
 function countStored(
   source: Source,
-  { accepted, duplicates, tooLate, rejected }: Extract<Acceptance, { kind: 'stored' }>,
+  { accepted, duplicates, outsideDedupWindow, rejected }: Extract<Acceptance, { kind: 'stored' }>,
 ): void {
   const nowMs = Date.now()
-  source.receive(nowMs, accepted + duplicates + tooLate + rejected.length)
+  source.receive(nowMs, accepted + duplicates + outsideDedupWindow + rejected.length)
   source.count(Outcome.stored, nowMs, accepted)
   source.count(Outcome.duplicate, nowMs, duplicates)
-  source.count(Outcome.tooLate, nowMs, tooLate)
+  source.count(Outcome.outsideDedupWindow, nowMs, outsideDedupWindow)
   source.count(Outcome.rejected, nowMs, rejected.length)
   const first = rejected[0]
   if (first !== undefined) source.sample = redact(first.error)
@@ -237,9 +243,16 @@ function answer(
 ): void {
   switch (acceptance.kind) {
     case 'stored': {
-      const { accepted, duplicates, tooLate, rejected } = acceptance
+      const { accepted, duplicates, outsideDedupWindow, rejected } = acceptance
       const coverage = coverageAnswer(acceptance)
-      const body = JSON.stringify({ accepted, duplicates, too_late: tooLate, rejected, coverage, registry: registry() })
+      const body = JSON.stringify({
+        accepted,
+        duplicates,
+        outside_dedup_window: outsideDedupWindow,
+        rejected,
+        coverage,
+        registry: registry(),
+      })
       response.send({ status: 200, fields: ['content-type', 'application/json'], body })
       return
     }

@@ -34,7 +34,7 @@ import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import { zoneMinutes } from './zone.ts'
 
-const NO_PLACES: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
+const NO_PLACES: UnstoredPlaces = { duplicates: [], outsideDedupWindow: [], rejected: [] }
 const METHOD_LOG = METHODS.indexOf('log')
 
 /** Finds the token of a message. */
@@ -247,7 +247,7 @@ export class MessagePipeline {
     const outcome = unstoredPlaces === 'all' ? Outcome.unauthorized : Outcome.stored
     if (senders.length > 0) {
       for (const place of places.duplicates) note(senders[place], Outcome.duplicate, 1)
-      for (const place of places.tooLate) note(senders[place], Outcome.tooLate, 1)
+      for (const place of places.outsideDedupWindow) note(senders[place], Outcome.outsideDedupWindow, 1)
       for (const place of places.rejected) note(senders[place], Outcome.rejected, 1)
     } else {
       let left = places.rejected.length

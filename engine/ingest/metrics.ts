@@ -34,7 +34,7 @@ export function ingestRows(
       {
         accepted: accepted.accepted,
         duplicates: accepted.duplicates,
-        too_late: accepted.tooLate,
+        outside_dedup_window: accepted.outsideDedupWindow,
         rejected: accepted.rejected,
         deferred: accepted.deferred,
         organization_removed: accepted.removed,

@@ -71,8 +71,8 @@ export interface LineReading {
 }
 
 /**
- * The result of reading a file. messages = matched + duplicates + tooLate + unmatched + noDomain +
- * skipped + rejected + unknown + ambiguous.
+ * The result of reading a file. messages = matched + duplicates + outsideDedupWindow + unmatched +
+ * noDomain + skipped + rejected + unknown + ambiguous.
  */
 export interface FileReport {
   readonly file: string
@@ -80,7 +80,7 @@ export interface FileReport {
   messages: number
   matched: number
   duplicates: number
-  tooLate: number
+  outsideDedupWindow: number
   unmatched: number
   noDomain: number
   skipped: number
@@ -479,7 +479,7 @@ function newReport(file: string): FileReport {
     messages: 0,
     matched: 0,
     duplicates: 0,
-    tooLate: 0,
+    outsideDedupWindow: 0,
     unmatched: 0,
     noDomain: 0,
     skipped: 0,

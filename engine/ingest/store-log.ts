@@ -50,13 +50,13 @@ export class LogStore implements LogStorage {
           this.#pipeline.settled(batch, places)
           if (deduplicate) {
             const isOutside = collected.splice(0, batch.senders.length)
-            const unstored = [...places.duplicates, ...places.tooLate, ...places.rejected]
+            const unstored = [...places.duplicates, ...places.outsideDedupWindow, ...places.rejected]
             report.outsideWindow -= unstored.filter((place) => isOutside[place] === true).length
           }
           // Duplicates among collectors' events are known only now.
-          report.matched -= outcome.duplicates + outcome.tooLate + rejected
+          report.matched -= outcome.duplicates + outcome.outsideDedupWindow + rejected
           report.duplicates += outcome.duplicates
-          report.tooLate += outcome.tooLate
+          report.outsideDedupWindow += outcome.outsideDedupWindow
           report.rejected += rejected
           break
         }

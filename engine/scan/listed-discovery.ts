@@ -8,7 +8,7 @@ import { PublishedList } from '../store/published.ts'
 import type { Store } from '../store/store.ts'
 
 /** The latest completed scan, with the field names of GET /api/v1/discovery. */
-export interface PublishedScan {
+interface PublishedScan {
   readonly id: string
   readonly domain: string
   readonly started_at: string

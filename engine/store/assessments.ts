@@ -3,7 +3,7 @@ import { Family } from './family.ts'
 import { type AnyFrameworkId, type DiscoveryTopic, frameworkName, type TemplateItem } from './framework.ts'
 import { uuidBytes } from './keys.ts'
 
-export const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as const
+const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as const
 export type AssessmentStatus = (typeof ASSESSMENT_STATUSES)[number]
 
 export const WORD_ANSWERS = ['yes', 'partial', 'no', 'not_applicable', 'unanswered'] as const

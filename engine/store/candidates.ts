@@ -35,7 +35,7 @@ export function clientsInSketch(sketch: Uint8Array): number {
  * Candidates of one organization. Beyond it, a tenth of them go: those that were not seen the
  * longest. Counted as `removed`.
  */
-export const CANDIDATES_MAX = 1000
+const CANDIDATES_MAX = 1000
 
 /** What was counted of a candidate since the previous delta. */
 export interface CandidateDelta {

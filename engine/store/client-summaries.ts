@@ -57,7 +57,7 @@ export interface SummaryTotals {
   readonly others: SummaryDays
 }
 
-export interface SummaryRemoval {
+interface SummaryRemoval {
   /** The first day that is kept. */
   readonly firstDay: number
   /** The key, after the organization, of the next summary. */

@@ -4,7 +4,7 @@ import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 
 /** What an organization decided about a platform. `withdrawn` ends a decision. */
-export const DECISION_KINDS = ['approved', 'rejected', 'withdrawn'] as const
+const DECISION_KINDS = ['approved', 'rejected', 'withdrawn'] as const
 export type DecisionKind = (typeof DECISION_KINDS)[number]
 
 /** What a decision means at some time. */

@@ -217,7 +217,7 @@ export interface EvidenceSum {
  * matches may all have been of hosts that mean use, and the last ones, so that nobody is accused
  * without evidence.
  */
-export function withUse(day: DayEvidence | Omit<DayEvidence, 'used'>): DayEvidence {
+function withUse(day: DayEvidence | Omit<DayEvidence, 'used'>): DayEvidence {
   if ('used' in day) return day
   const { matches, blocked, byRole, byPurpose, byAccess, firstSeenMs } = day
   const { web = 0, app = 0, api = 0 } = byRole

@@ -71,7 +71,7 @@ export interface TemplateItem {
 }
 
 /** The texts that help to answer an item. */
-export interface Guidance {
+interface Guidance {
   /** What counts as each answer. */
   readonly yes: string
   readonly partial: string

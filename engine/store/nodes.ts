@@ -10,7 +10,7 @@ const SILENT_MS = DAY_MS
 export const NODE_ROLES = ['ingest', 'scan', 'api', 'console'] as const
 export type NodeRole = (typeof NODE_ROLES)[number]
 
-export interface SnapshotReport {
+interface SnapshotReport {
   readonly madeAtMs: number
   readonly bytes: number
   /** The last message of the stream of changes that is in it. */

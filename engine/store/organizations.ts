@@ -63,7 +63,7 @@ export function isDomainConfirmed({ domain, confirmedDomain }: Organization): bo
   return domain === confirmedDomain
 }
 
-export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
+const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
 /** A name is an LMDB key of at most 511 bytes, and case folding may lengthen it. */
 export const NAME_BYTES_MAX = 255
 

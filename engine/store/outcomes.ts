@@ -1,7 +1,7 @@
 /**
  * The outcome of a message. Each message has exactly one outcome, so messages = stored + duplicate
  * + unmatched + noDomain + skipped + rejected + unknown + unauthorized + ambiguous +
- * tooLate.
+ * outsideDedupWindow.
  *
  *   stored        names a platform and is in the durable buffer
  *   duplicate     the same event was stored before
@@ -11,7 +11,8 @@
  *   rejected      the format is known, but a field is invalid
  *   unknown       no format recognized
  *   unauthorized  no valid monitoring token
- *   tooLate     an event older than what is remembered of its sender, which may have been stored
+ *   outsideDedupWindow
+ *                 an event older than what is remembered of its sender, which may have been stored
  *   ambiguous     names a host without positive evidence that a client requested it
  */
 export const OUTCOMES = [
@@ -24,7 +25,7 @@ export const OUTCOMES = [
   'unknown',
   'unauthorized',
   'ambiguous',
-  'tooLate',
+  'outsideDedupWindow',
 ] as const
 export type OutcomeName = (typeof OUTCOMES)[number]
 
@@ -39,7 +40,7 @@ export const Outcome = {
   unknown: 6,
   unauthorized: 7,
   ambiguous: 8,
-  tooLate: 9,
+  outsideDedupWindow: 9,
 } as const satisfies Record<OutcomeName, number>
 
 export function newCounts(): Float64Array {

@@ -8,7 +8,7 @@ import { HOUR_MS, MINUTE_MS } from '../kernel/process/clock.ts'
 export type RecentSpan = readonly [lastMs: number, received: number, ...counts: readonly number[]]
 
 /** Spans are kept this long. */
-export const RECENT_MS = HOUR_MS
+const RECENT_MS = HOUR_MS
 /**
  * Spans of the last ten minutes are one minute long. Older spans are combined into spans of
  * COARSE_MS.

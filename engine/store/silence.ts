@@ -3,7 +3,7 @@ import type { StoredSensor } from './coverage.ts'
 import type { StoredSource } from './sources.ts'
 
 /** A sender or sensor without activity for this long is silent. */
-export const SILENT_MS = HOUR_MS
+const SILENT_MS = HOUR_MS
 
 export const SENSOR_STATES = ['reporting', 'silent', 'stopped'] as const
 export type SensorState = (typeof SENSOR_STATES)[number]

@@ -6,7 +6,7 @@ import { uuidBytes, uuidText } from './keys.ts'
  * A browser that has signed in before, known by a cookie. It has its own allowance of wrong
  * passwords.
  */
-export interface TrustedBrowser {
+interface TrustedBrowser {
   /** SHA-256 of the cookie's value, in hex. */
   readonly hash: string
   readonly usedAtMs: number

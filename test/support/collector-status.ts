@@ -89,7 +89,16 @@ export function statusOf(overrides: StatusFields): CollectorStatus {
 
 function transportOf(overrides: Partial<TransportStatus> = {}): TransportStatus {
   return {
-    ...{ acknowledged: 0, duplicates: 0, tooLate: 0, refused: 0, batches: 0, retries: 0, answerMs: 0, missed: 0 },
+    ...{
+      acknowledged: 0,
+      duplicates: 0,
+      outsideDedupWindow: 0,
+      refused: 0,
+      batches: 0,
+      retries: 0,
+      answerMs: 0,
+      missed: 0,
+    },
     ...{ connected: true, problem: '', sinceMs: performance.now() },
     ...overrides,
   }

@@ -72,7 +72,7 @@ export function openPipeline(
 }
 
 /** Of a batch whose events were all stored. */
-export const ALL_STORED: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
+export const ALL_STORED: UnstoredPlaces = { duplicates: [], outsideDedupWindow: [], rejected: [] }
 
 /** Over all listeners: messages received, and messages with a known outcome. */
 export function sumsOf({ sources }: MessagePipeline): { received: number; known: number } {

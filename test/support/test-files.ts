@@ -35,7 +35,7 @@ const textOf = ({ source }: TestFile): string => readFileSync(join(REPOSITORY, s
  */
 const OWN_PROCESS =
   /\bprocess\.|\bperformance\.|\bsetFlags|\bspawn|\bfork\(|cpuMsOf|allocated|startService|PROGRAMS|function-calls/
-const FILES_TOGETHER_MAX = 8
+const FILES_TOGETHER_MAX = 16
 
 function mayShareProcess(file: TestFile): boolean {
   return file.suite === 'quick' && !OWN_PROCESS.test(textOf(file))

@@ -101,7 +101,7 @@ export const RETRY_MS = 250
 const WAITING_LOG_MS = 2 * SECOND_MS
 const CHECK_EVERY_MS = 60 * SECOND_MS
 /** The stream does not exist (NATS, server/errors.json). */
-export const NO_STREAM = 10059
+const NO_STREAM = 10059
 
 /** A connection to three brokers that were checked, now and from then on. */
 export class Brokers {

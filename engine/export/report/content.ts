@@ -40,7 +40,7 @@ export interface ReportedPlatform {
 }
 
 /** A decision in force about a platform that was found. */
-export interface ReportedDecision {
+interface ReportedDecision {
   readonly name: string
   readonly state: DecisionState
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
@@ -63,7 +63,7 @@ export interface ReportedScore {
 }
 
 /** What happened between `sinceMs` and the report. */
-export interface ReportedChange {
+interface ReportedChange {
   /** The change of the overall risk; undefined if no scan had completed at that time. */
   readonly risk: number | undefined
   /** The overall risk of completed scans, oldest first. */

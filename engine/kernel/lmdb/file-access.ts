@@ -24,7 +24,7 @@ export const DATA_FILE = 'data.mdb'
 const LOCK_FILE = 'lock.mdb'
 /** The empty environment of the process mutex, which is not in a directory of its own. */
 export const MUTEX_FILE = 'mutex.mdb'
-export const MUTEX_LOCK_FILE = `${MUTEX_FILE}-lock`
+const MUTEX_LOCK_FILE = `${MUTEX_FILE}-lock`
 export const ENVIRONMENT_FILES = [DATA_FILE, LOCK_FILE, MUTEX_FILE, MUTEX_LOCK_FILE] as const
 /**
  * mdb.c of lmdb-js: MDB_MAGIC, in the machine's byte order, follows the 24-byte header of the meta

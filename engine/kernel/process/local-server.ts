@@ -8,7 +8,7 @@ import type { Logger } from './log.ts'
 import { withoutBrackets } from './network.ts'
 
 /** Only this host may connect (specification, "Collector local endpoint"). */
-export const LOOPBACK = '127.0.0.1'
+const LOOPBACK = '127.0.0.1'
 /** Maximum concurrent connections. Further ones are closed. */
 const CONNECTIONS_MAX = 32
 /** Milliseconds for a request. */

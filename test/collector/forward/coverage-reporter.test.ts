@@ -16,7 +16,7 @@ import { COVERAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { counters, coverageMessage, INSTANCE, report } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 
-const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: [] }
+const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, outsideDedupWindow: 0, rejected: [] }
 const FAILED: Outcome = { kind: 'retry', why: 'nothing listens' }
 
 /** A reporter whose reports are due at once, and its counters. */

@@ -54,7 +54,7 @@ class RecordingForwarder implements Forwarder {
   async close(): Promise<void> {}
 }
 
-const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: [] }
+const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, outsideDedupWindow: 0, rejected: [] }
 
 const BATCH = { events: 2000, bytes: 1e6, lingerMs: 20 }
 
@@ -180,9 +180,14 @@ t.test('events that the service rejects count as refused, not as acknowledged', 
   const outbox = outboxOf(t, 10)
   const { counters } = await runToEnd(
     outbox,
-    new RecordingForwarder(() => ({ kind: 'accepted', duplicates: 2, tooLate: 1, rejected: ['a', 'b', 'c'] })),
+    new RecordingForwarder(() => ({
+      kind: 'accepted',
+      duplicates: 2,
+      outsideDedupWindow: 1,
+      rejected: ['a', 'b', 'c'],
+    })),
   )
-  t.match(counters, { acknowledged: 7, duplicates: 2, tooLate: 1, refused: 3 })
+  t.match(counters, { acknowledged: 7, duplicates: 2, outsideDedupWindow: 1, refused: 3 })
 })
 
 t.test('an invalid token ends the loop, and the events stay in the outbox', async (t) => {

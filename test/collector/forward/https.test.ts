@@ -70,7 +70,7 @@ const ANSWERS = [
   {
     name: 'a complete answer',
     answer: answering(200, whole),
-    outcome: { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: ['name: unknown'] },
+    outcome: { kind: 'accepted', duplicates: 0, outsideDedupWindow: 0, rejected: ['name: unknown'] },
   },
   {
     name: 'counts that do not add up',

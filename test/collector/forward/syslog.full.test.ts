@@ -20,7 +20,7 @@ t.test('syslog-ng parses all messages over TLS, TCP and UDP', async (t) => {
       Array.from({ length: 200 }, (_, number) => sender.event(`b${batch}-${number}.claude.ai`, SEEN_MS + number)),
     )
     for (const events of batches) {
-      t.same(await sending.send(events), { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: [] })
+      t.same(await sending.send(events), { kind: 'accepted', duplicates: 0, outsideDedupWindow: 0, rejected: [] })
       t.equal(sending.alive, true)
     }
     const messages = (await receiver.receivedAtLeast(before + 600)).slice(before)
@@ -35,7 +35,12 @@ t.test('syslog-ng parses all messages over TLS, TCP and UDP', async (t) => {
     // The report uses the events' connection, after the events.
     const [last] = batches.at(-1) ?? []
     if (last === undefined) throw new Error('an event')
-    t.same(await sending.send([last], report()), { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: [] })
+    t.same(await sending.send([last], report()), {
+      kind: 'accepted',
+      duplicates: 0,
+      outsideDedupWindow: 0,
+      rejected: [],
+    })
     const both = (await receiver.receivedAtLeast(before + 602)).slice(before + 600)
     t.match(both, [{ msgid: 'event' }, { key: TOKEN, msgid: 'coverage', message: coverageMessage(report()) }])
     before += 602

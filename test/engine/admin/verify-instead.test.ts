@@ -29,7 +29,7 @@ const EXPLAINED: readonly { readonly outcome: OutcomeName; readonly found: RegEx
   { outcome: 'unknown', found: /^3 messages in an unknown format$/, sample: 'a line' },
   { outcome: 'rejected', found: /^3 messages of a known format with an invalid field$/, sample: 'a line' },
   { outcome: 'ambiguous', found: /^3 messages that name a host, without proof/, sample: 'a line' },
-  { outcome: 'tooLate', found: /^3 messages that are older/, sample: '' },
+  { outcome: 'outsideDedupWindow', found: /^3 messages that are older/, sample: '' },
   { outcome: 'skipped', found: /^3 messages with the state of the device/, sample: '' },
 ]
 

@@ -20,8 +20,16 @@ function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => voi
   return new EventAcceptor(store, clock, quietLog, onBuffered)
 }
 
-function balanced({ messages, accepted, duplicates, tooLate, rejected, deferred, removed }: AcceptCounters): boolean {
-  return messages === accepted + duplicates + tooLate + rejected + deferred + removed
+function balanced({
+  messages,
+  accepted,
+  duplicates,
+  outsideDedupWindow,
+  rejected,
+  deferred,
+  removed,
+}: AcceptCounters): boolean {
+  return messages === accepted + duplicates + outsideDedupWindow + rejected + deferred + removed
 }
 
 t.test('each event counts once: within a batch, across concurrent batches, and after reopening', async (t) => {
@@ -33,15 +41,33 @@ t.test('each event counts once: within a batch, across concurrent batches, and a
   const [a, b] = [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)]
   const both = await Promise.all([acceptor.accept(id, [a, a, b]), acceptor.accept(id, [b])])
   t.same(both, [
-    { kind: 'stored', accepted: 2, duplicates: 1, tooLate: 0, rejected: [], repeated: [1], late: [], coverage: [] },
-    { kind: 'stored', accepted: 0, duplicates: 1, tooLate: 0, rejected: [], repeated: [0], late: [], coverage: [] },
+    {
+      kind: 'stored',
+      accepted: 2,
+      duplicates: 1,
+      outsideDedupWindow: 0,
+      rejected: [],
+      repeated: [1],
+      late: [],
+      coverage: [],
+    },
+    {
+      kind: 'stored',
+      accepted: 0,
+      duplicates: 1,
+      outsideDedupWindow: 0,
+      rejected: [],
+      repeated: [0],
+      late: [],
+      coverage: [],
+    },
   ])
   t.same(reported, [id], 'reported once per transaction')
   t.same(await acceptorOf(opened).accept(id, [a, b]), {
     kind: 'stored',
     accepted: 0,
     duplicates: 2,
-    tooLate: 0,
+    outsideDedupWindow: 0,
     rejected: [],
     repeated: [0, 1],
     late: [],
@@ -282,17 +308,17 @@ t.test('an event older than what is remembered of its sender is too late, and no
   store.seenEvents.keepUnseen = seen.keepUnseen.bind(seen)
   const events = Array.from({ length: 6000 }, () => sender.event('claude.ai', NOON))
   const everyOther = events.filter((_, at) => at % 2 === 0)
-  t.match(await acceptor.accept(id, everyOther), { accepted: 3000, tooLate: 0 })
+  t.match(await acceptor.accept(id, everyOther), { accepted: 3000, outsideDedupWindow: 0 })
   const batch = [events[1], 'unreadable', events[3], events[5998], events[5999], events[5997]] as const
   t.match(await acceptor.accept(id, batch as readonly (Event | string)[]), {
     accepted: 2,
     duplicates: 1,
-    tooLate: 2,
+    outsideDedupWindow: 2,
     rejected: [{ index: 1 }],
     late: [0, 2],
     repeated: [3],
   })
-  t.equal(acceptor.counters.tooLate, 2)
+  t.equal(acceptor.counters.outsideDedupWindow, 2)
   t.ok(balanced(acceptor.counters))
 })
 

@@ -88,7 +88,7 @@ for (const implementation of IMPLEMENTATIONS) {
           t.match(answer.body, {
             accepted,
             duplicates: 1 - accepted,
-            too_late: 0,
+            outside_dedup_window: 0,
             rejected: [{ index: 1, error: /no name/ }],
           })
           t.equal(opened.store.buffer.count(organization.id), index + 1)

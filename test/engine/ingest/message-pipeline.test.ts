@@ -442,10 +442,13 @@ t.test('each collector in a batch has its own duplicates, late and rejected even
   const [batch] = pipeline.takeBatches('all')
   t.equal(batch?.deduplicate, true)
   t.equal(pipeline.unsettled, 12)
-  if (batch !== undefined) pipeline.settled(batch, { duplicates: [1, 4], tooLate: [10], rejected: [2] })
+  if (batch !== undefined) pipeline.settled(batch, { duplicates: [1, 4], outsideDedupWindow: [10], rejected: [2] })
   t.equal(pipeline.unsettled, 0)
   const counts = pipeline.sources.takeDeltas(0).map(({ address, counts }) => {
-    return [address, ...[Outcome.stored, Outcome.duplicate, Outcome.tooLate, Outcome.rejected].map((at) => counts[at])]
+    return [
+      address,
+      ...[Outcome.stored, Outcome.duplicate, Outcome.outsideDedupWindow, Outcome.rejected].map((at) => counts[at]),
+    ]
   })
   t.same(counts, [
     ['192.0.2.1', 4, 0, 0, 0],

@@ -25,8 +25,8 @@ async function checkCounters(t: Test, service: SyslogService, kind: Kind, expect
     const rows = await service.admin('ingest', 'counters')
     return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['in_progress'] === 0)
   })
-  const { received: _received, noDomain, tooLate, ...same } = counts
-  t.match(row, { ...same, no_domain: noDomain, too_late: tooLate }, 'counters')
+  const { received: _received, noDomain, outsideDedupWindow, ...same } = counts
+  t.match(row, { ...same, no_domain: noDomain, outside_dedup_window: outsideDedupWindow }, 'counters')
 }
 
 function lines(count: number): string[] {
