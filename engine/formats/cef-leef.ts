@@ -270,14 +270,15 @@ function separatorLength(view: DataView, at: number, end: number, separator: num
   return textAt(view, at, end, '\\t') ? 2 : 0
 }
 
-/**
- * Whether a pair of a CEF or LEEF extension begins at `start`: letters and digits, then an equals
- * sign.
- */
-function isKey(view: DataView, start: number, end: number): boolean {
-  if (start === NOT_FOUND) return false
-  const at = ALPHANUMERIC_SET.endOf(view, start, end)
-  return at > start && at < end && view.getUint8(at) === EQUALS
+/** The end of the key of these bytes at `at`, where an equals sign follows, or NOT_FOUND. */
+export function keyEndAt(view: DataView, at: number, end: number, bytes: ByteSet): number {
+  const stop = at === NOT_FOUND ? at : bytes.endOf(view, at, end)
+  return stop > at && stop < end && view.getUint8(stop) === EQUALS ? stop : NOT_FOUND
+}
+
+/** Whether a pair begins at `at`, in text that need not be an extension. */
+function isKey(view: DataView, at: number, end: number): boolean {
+  return keyEndAt(view, at, end, ALPHANUMERIC_SET) !== NOT_FOUND
 }
 
 /**

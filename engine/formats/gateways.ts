@@ -25,7 +25,7 @@ import {
   textAtIgnoreCase,
   tokenEnd,
 } from './bytes.ts'
-import { ExtensionScanner, Separator } from './cef-leef.ts'
+import { ExtensionScanner, keyEndAt, Separator } from './cef-leef.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { Fields } from './fields.ts'
 import { FoundFields } from './found-fields.ts'
@@ -234,9 +234,8 @@ function separatorOf(view: DataView, start: number, end: number): number {
 
 const KEY = new ByteSet(`${ALPHANUMERIC}_`)
 
-function isPair(view: DataView, start: number, end: number): boolean {
-  const at = KEY.endOf(view, start, end)
-  return at > start && at < end && view.getUint8(at) === EQUALS
+function isPair(view: DataView, at: number, end: number): boolean {
+  return keyEndAt(view, at, end, KEY) !== NOT_FOUND
 }
 
 /** The columns of one of Umbrella's logs; NO_KEY where it has none. */

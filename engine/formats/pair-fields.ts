@@ -172,13 +172,18 @@ export class PairScanner {
 
   #quotedValue(start: number): void {
     const close = quoteEnd(this.#view, start, this.#end)
-    this.valueStart = start
-    this.unclosed = close === NOT_FOUND
-    this.valueEnd = this.unclosed ? this.#end : close
-    this.#at = this.unclosed ? this.#end : close + 1
+    this.#endValue(start, close)
     if (this.unclosed) this.#findHiddenPair()
     // A client may have opened the quote, so that it hides the pairs up to the next one.
     else if (this.#separator !== SPACE) this.hasStrayQuote ||= !this.#isSeparated(close + 1)
+  }
+
+  /** The value from `start` ends at the quote at `close`, or was truncated. */
+  #endValue(start: number, close: number): void {
+    this.unclosed = close === NOT_FOUND
+    this.valueStart = start
+    this.valueEnd = this.unclosed ? this.#end : close
+    this.#at = this.unclosed ? this.#end : close + 1
   }
 
   #isSeparated(at: number): boolean {
@@ -190,17 +195,13 @@ export class PairScanner {
   #apostropheValue(start: number): void {
     const view = this.#view
     const end = this.#end
-    const separator = this.#separator
-    this.valueStart = start
-    let at = start
-    for (; at < end; at++) {
-      if (view.getUint8(at) !== APOSTROPHE) continue
-      const next = at + 1 < end ? view.getUint8(at + 1) : SPACE
-      if (next === SPACE || next === TAB || next === separator) break
+    let close = indexOfByte(view, start, end, APOSTROPHE)
+    while (close !== NOT_FOUND) {
+      const next = close + 1 < end ? view.getUint8(close + 1) : SPACE
+      if (next === SPACE || next === TAB || next === this.#separator) break
+      close = indexOfByte(view, close + 1, end, APOSTROPHE)
     }
-    this.unclosed = at >= end
-    this.valueEnd = at
-    this.#at = this.unclosed ? end : at + 1
+    this.#endValue(start, close)
     if (this.unclosed) this.#findHiddenPair()
   }
 
@@ -215,16 +216,11 @@ export class PairScanner {
 
   #cellValue(start: number): void {
     const view = this.#view
-    const close = closingQuote(view, start, this.#end)
-    this.unclosed = close === NOT_FOUND
-    let end = this.unclosed ? this.#end : close
-    this.#at = this.unclosed ? end : close + 1
-    if (end - start >= 4 && view.getUint8(start) === QUOTE && view.getUint8(end - 1) === QUOTE) {
-      start += 2
-      end -= 2
-    }
-    this.valueStart = start
-    this.valueEnd = end
+    this.#endValue(start, closingQuote(view, start, this.#end))
+    const end = this.valueEnd
+    if (end - start < 4 || view.getUint8(start) !== QUOTE || view.getUint8(end - 1) !== QUOTE) return
+    this.valueStart = start + 2
+    this.valueEnd = end - 2
   }
 
   #bareValue(start: number): void {
