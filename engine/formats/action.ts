@@ -1,4 +1,4 @@
-import { HYPHEN, isLetter, KeyTable, textAtIgnoreCase, wordsOf } from './bytes.ts'
+import { ByteSet, KeyTable, LETTERS, textAtIgnoreCase, wordsOf } from './bytes.ts'
 
 /** Whether the device allowed the request that it logged. */
 export const Action = { unknown: 0, allowed: 1, blocked: 2 } as const
@@ -53,7 +53,6 @@ export function actionOf(view: DataView, start: number, end: number): Action {
 
 /** The offset after the word of letters and hyphens that begins at `at`. */
 function wordEnd(view: DataView, at: number, end: number): number {
-  const limit = Math.min(end, at + WORD_BYTES_MAX)
-  while (at < limit && (isLetter(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++
-  return at
+  return WORD_SET.endOf(view, at, Math.min(end, at + WORD_BYTES_MAX))
 }
+const WORD_SET = new ByteSet(`${LETTERS}-`)

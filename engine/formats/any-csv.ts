@@ -1,5 +1,6 @@
 import { Action, actionOf } from './action.ts'
 import {
+  ByteSet,
   COMMA,
   HASH,
   indexOfByte,
@@ -10,6 +11,7 @@ import {
   OPEN_BRACE,
   OPEN_BRACKET,
   PIPE,
+  QUOTE,
   SEMICOLON,
   skipBlanks,
   TAB,
@@ -225,14 +227,11 @@ function occursTwice(view: DataView, start: number, end: number, byte: number): 
   return first !== NOT_FOUND && indexOfByte(view, first + 1, end, byte) !== NOT_FOUND
 }
 
+const AFTER_FOOTER = new ByteSet(',;\t|:=')
+
 function isFooter(view: DataView, start: number, end: number): boolean {
-  let stop = start
-  while (stop < end) {
-    const byte = view.getUint8(stop)
-    if (byte === COMMA || byte === SEMICOLON || byte === TAB || byte === PIPE || byte === 0x3a || byte === 0x3d) break
-    stop++
-  }
-  const at = view.getUint8(start) === 0x22 ? start + 1 : start
+  const stop = AFTER_FOOTER.firstIn(view, start, end)
+  const at = view.getUint8(start) === QUOTE ? start + 1 : start
   for (let index = 0; index < FOOTERS.length; index++) {
     const word = FOOTERS[index] ?? ''
     if (isTextIgnoreCase(view, at, Math.min(stop, at + word.length), word)) return true

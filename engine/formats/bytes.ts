@@ -50,11 +50,42 @@ export function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : NOT_FOUND
 }
 
-/** Whether [start, end) is hex digits, or empty. */
-export function isHex(view: DataView, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (hexDigit(view.getUint8(at)) < 0) return false
-  return true
+/** A set of bytes, of ASCII characters. */
+export class ByteSet {
+  readonly #has = new Uint8Array(256)
+
+  constructor(chars: string) {
+    for (const char of chars) this.#has[char.charCodeAt(0)] = 1
+  }
+
+  has(byte: number): boolean {
+    return this.#has[byte] === 1
+  }
+
+  /** Whether [start, end) has no other byte, or is empty. */
+  hasAll(view: DataView, start: number, end: number): boolean {
+    return this.endOf(view, start, end) >= end
+  }
+
+  /** The first offset of one of the bytes in [at, end), or `end`. */
+  firstIn(view: DataView, at: number, end: number): number {
+    while (at < end && this.#has[view.getUint8(at)] !== 1) at++
+    return at
+  }
+
+  /** The offset after the run of the bytes at `at`. */
+  endOf(view: DataView, at: number, end: number): number {
+    while (at < end && this.#has[view.getUint8(at)] === 1) at++
+    return at
+  }
 }
+
+export const CAPITALS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+export const LETTERS = CAPITALS + CAPITALS.toLowerCase()
+export const ALPHANUMERIC = `${LETTERS}0123456789`
+export const LETTER_SET = new ByteSet(LETTERS)
+export const ALPHANUMERIC_SET = new ByteSet(ALPHANUMERIC)
+export const HEX_SET = new ByteSet('0123456789abcdefABCDEF')
 
 /** Whether the ASCII `text` is at `at` and ends at or before `end`. */
 export function textAt(view: DataView, at: number, end: number, text: string): boolean {

@@ -1,13 +1,15 @@
 import { Action } from './action.ts'
 import {
+  ALPHANUMERIC,
+  ALPHANUMERIC_SET,
   BACKSLASH,
+  ByteSet,
   DOT,
   digitsEnd,
   EQUALS,
   HASH,
   hexDigit,
   indexOfText,
-  isDigit,
   isLetter,
   NOT_FOUND,
   PIPE,
@@ -123,7 +125,7 @@ function versionAfter(tag: string, view: DataView, start: number, end: number): 
   const first = tag.charCodeAt(0)
   for (let at = start; at < limit; at++) {
     const byte = view.getUint8(at)
-    if (PAYLOAD_BYTE[byte] === 1) return NOT_FOUND
+    if (PAYLOAD.has(byte)) return NOT_FOUND
     if (byte !== first || !textAt(view, at, end, tag)) continue
     if (at > start && isLetter(view.getUint8(at - 1))) continue
     const version = skipBlanks(view, at + tag.length, end)
@@ -144,21 +146,16 @@ export const Separator = { blank: -1, rsyslogTab: -2, escapedTab: -3, circumflex
 const CIRCUMFLEX = 0x5e
 
 /** Bytes that no remnant of a syslog header has: the payload of another format has begun. */
-const PAYLOAD_BYTE = new Uint8Array(256)
-for (const mark of ',;|\t{\\"=') PAYLOAD_BYTE[mark.charCodeAt(0)] = 1
+const PAYLOAD = new ByteSet(',;|\t{\\"=')
 
 /** The bytes of a key: letters, digits, `_`, `.`, `-`, and brackets (ArcSight's arrays). */
-const KEY_BYTE = new Uint8Array(256)
-for (let byte = 0; byte < 256; byte++) {
-  if (isLetter(byte) || isDigit(byte) || '_.-[]'.includes(String.fromCharCode(byte))) KEY_BYTE[byte] = 1
-}
+const KEY = new ByteSet(`${ALPHANUMERIC}_.-[]`)
 
 /**
  * The first bytes of separators with more than one form. The scan of a value checks only these
  * further.
  */
-const MARK_BYTE = new Uint8Array(256)
-for (const byte of [HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
+const MARKS = new ByteSet('#\\^')
 
 /**
  * Walks the key=value pairs of a CEF, LEEF or Zscaler message in place. Values are not quoted; with
@@ -200,14 +197,13 @@ export class ExtensionScanner {
     let at = this.#at
     while (at < stop) {
       const start = skipBlanks(view, at, stop)
-      let keyEnd = start
-      while (keyEnd < stop && KEY_BYTE[view.getUint8(keyEnd)] === 1) keyEnd++
+      const keyEnd = KEY.endOf(view, start, stop)
       const isPair = keyEnd > start && keyEnd < stop && view.getUint8(keyEnd) === EQUALS
       at = isPair ? keyEnd + 1 : start
       const valueStart = at
       while (at < stop) {
         const byte = view.getUint8(at)
-        const mayBegin = MARK_BYTE[byte] === 1 || byte === separator
+        const mayBegin = MARKS.has(byte) || byte === separator
         if (mayBegin && separatorLength(view, at, stop, separator) > 0) break
         at++
       }
@@ -250,7 +246,7 @@ export class ExtensionScanner {
     while (at < stop) {
       at = skipBlanks(view, at, stop)
       const wordStart = at
-      while (at < stop && KEY_BYTE[view.getUint8(at)] === 1) at++
+      at = KEY.endOf(view, at, stop)
       if (at > wordStart && at < stop && view.getUint8(at) === EQUALS) {
         this.#at = wordStart
         this.#nextKeyEnd = at
@@ -274,15 +270,15 @@ function separatorLength(view: DataView, at: number, end: number, separator: num
   return textAt(view, at, end, '\\t') ? 2 : 0
 }
 
-/**
- * Whether a pair of a CEF or LEEF extension begins at `start`: letters and digits, then an equals
- * sign.
- */
-function isKey(view: DataView, start: number, end: number): boolean {
-  if (start === NOT_FOUND) return false
-  let at = start
-  while (at < end && (isLetter(view.getUint8(at)) || isDigit(view.getUint8(at)))) at++
-  return at > start && at < end && view.getUint8(at) === EQUALS
+/** The end of the key of these bytes at `at`, where an equals sign follows, or NOT_FOUND. */
+export function keyEndAt(view: DataView, at: number, end: number, bytes: ByteSet): number {
+  const stop = at === NOT_FOUND ? at : bytes.endOf(view, at, end)
+  return stop > at && stop < end && view.getUint8(stop) === EQUALS ? stop : NOT_FOUND
+}
+
+/** Whether a pair begins at `at`, in text that need not be an extension. */
+function isKey(view: DataView, at: number, end: number): boolean {
+  return keyEndAt(view, at, end, ALPHANUMERIC_SET) !== NOT_FOUND
 }
 
 /**
@@ -320,7 +316,7 @@ function separatorAhead(view: DataView, start: number, end: number): number {
     if (byte === TAB) return TAB
     if (byte === HASH && textAt(view, at, end, '#011')) return Separator.rsyslogTab
     if (byte === PIPE && isKey(view, at + 1, end)) return PIPE
-    if (byte === 0x5c && textAt(view, at, end, '\\t') && isKey(view, at + 2, end)) return Separator.escapedTab
+    if (byte === BACKSLASH && textAt(view, at, end, '\\t') && isKey(view, at + 2, end)) return Separator.escapedTab
     // Values contain blanks, so a blank is the separator only if no other is found.
     if (at - start > SEPARATOR_CUE_BYTES) break
   }
@@ -334,9 +330,9 @@ const ZONE = CONTROL
 const TIME_FORMAT = CONTROL + 1
 const BYTES_IN = CONTROL + 2
 const BYTES_OUT = CONTROL + 3
-const CUSTOM = CONTROL + 8
-const CUSTOM_LABEL = CONTROL + 16
+const CUSTOM = CONTROL + 4
 const CUSTOM_COUNT = 6
+const CUSTOM_LABEL = CUSTOM + CUSTOM_COUNT
 
 const URL = FieldKind.url * FIELD_RANKS
 const HOST = FieldKind.host * FIELD_RANKS
@@ -354,8 +350,10 @@ const NAMES = Object.fromEntries(
 )
 const FIELDS = new NameTable({
   ...NAMES,
-  ...idsOf(FieldKind.control, 'dtz/tz/ftntfgttz/timezone devtimeformat in out'),
-  ...customNames(),
+  ...idsOf(
+    FieldKind.control,
+    'dtz/tz/ftntfgttz/timezone devtimeformat in out cs1 cs2 cs3 cs4 cs5 cs6 cs1label cs2label cs3label cs4label cs5label cs6label',
+  ),
   ftntfgteventtime: FieldKind.time * FIELD_RANKS,
   fortinetfortigateeventtime: FieldKind.time * FIELD_RANKS,
   end: FieldKind.time * FIELD_RANKS + LAST,
@@ -376,15 +374,6 @@ const FIELDS = new NameTable({
   // Usually an address. Some senders write the requested name.
   dst: HOST + LAST,
 })
-
-function customNames(): Record<string, number> {
-  const ids: Record<string, number> = {}
-  for (let index = 0; index < CUSTOM_COUNT; index++) {
-    ids[`cs${index + 1}`] = CUSTOM + index
-    ids[`cs${index + 1}label`] = CUSTOM_LABEL + index
-  }
-  return ids
-}
 
 const fields = new FoundFields()
 const scanner = new ExtensionScanner()

@@ -85,14 +85,8 @@ export function cellKind(line: LogLine, start: number, end: number): CellKind {
   if (hasScheme(view, start, end)) {
     return line.takeHostOf(start, end) === Verdict.event ? CellKind.url : CellKind.bareUrl
   }
-  return isPlausibleHost(view, start, end) && line.takeHostOf(start, end) === Verdict.event
-    ? hostKind(view, start, end)
-    : CellKind.other
-}
-
-function hostKind(view: DataView, start: number, end: number): CellKind {
-  for (let at = start; at < end; at++) if (view.getUint8(at) === SLASH) return CellKind.url
-  return CellKind.host
+  if (!isPlausibleHost(view, start, end) || line.takeHostOf(start, end) !== Verdict.event) return CellKind.other
+  return indexOfByte(view, start, end, SLASH) === NOT_FOUND ? CellKind.host : CellKind.url
 }
 
 function timeKind(line: LogLine, start: number, end: number): CellKind {

@@ -17,7 +17,7 @@ import {
   TextPrefixes,
   textAt,
 } from './bytes.ts'
-import { COLUMNS_MAX, Fields } from './fields.ts'
+import { COLUMNS_MAX, Fields, NO_QUOTE } from './fields.ts'
 import { hasScheme } from './host.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
@@ -237,7 +237,7 @@ function readZeek(line: LogLine, start: number, end: number): Verdict {
   }
   const columns = memory.columns as Columns
   if (columns?.kind !== 'zeek' || columns.count === 0) return Verdict.unknown
-  const count = fields.splitPlain(view, start, end, columns.separator, columns.count + 1)
+  const count = fields.split(view, start, end, columns.separator, columns.count + 1, false, NO_QUOTE)
   if (count !== columns.count) {
     // A truncated row, which no other format may guess at.
     const isRow = count > 1 && columns.time === 0 && digitsEnd(view, start, fields.end(0)) >= start + 10

@@ -7,6 +7,7 @@ import { takeUser, UserForm } from './user-name.ts'
 
 /** More columns than any format has. Later columns are not read. */
 export const COLUMNS_MAX = 256
+export const NO_QUOTE = -1
 
 /**
  * The places of a message's fields, by number: columns, or the values of a table of keys. An absent
@@ -166,7 +167,8 @@ export class Fields {
   /**
    * Splits [start, end) at `delimiter` into at most `countMax` columns (RFC 4180 and its variants).
    * Returns their number. The places of a quoted column exclude its quotes; doubled quotes inside
-   * stay doubled. `isCollapsed`: several delimiters count as one.
+   * stay doubled. `isCollapsed`: several delimiters count as one. `quote`: NO_QUOTE if quotes are
+   * part of the values.
    */
   split(
     view: DataView,
@@ -175,6 +177,7 @@ export class Fields {
     delimiter: number,
     countMax = COLUMNS_MAX,
     isCollapsed = false,
+    quote = QUOTE,
   ): number {
     const { starts, ends, count: before } = this
     let count = 0
@@ -186,7 +189,7 @@ export class Fields {
       let open = at
       let byte = open < end ? view.getUint8(open) : delimiter
       while (byte === SPACE && delimiter !== SPACE && open < end) byte = ++open < end ? view.getUint8(open) : delimiter
-      if (byte === QUOTE) {
+      if (byte === quote) {
         const close = closingQuote(view, open + 1, end)
         starts[count] = open + 1
         if (close === NOT_FOUND) {
@@ -208,23 +211,6 @@ export class Fields {
       while (isCollapsed && at < end && view.getUint8(at) === delimiter) at++
     }
     // Columns of the record before.
-    for (let index = count; index < before; index++) ends[index] = starts[index] ?? 0
-    this.count = count
-    return count
-  }
-
-  /** As split, without quotes, which are part of the values. */
-  splitPlain(view: DataView, start: number, end: number, delimiter: number, countMax = COLUMNS_MAX): number {
-    const { starts, ends, count: before } = this
-    let count = 0
-    let at = start
-    while (count < countMax) {
-      starts[count] = at
-      const stop = indexOfByte(view, at, end, delimiter)
-      at = stop === NOT_FOUND ? end : stop
-      ends[count++] = at
-      if (at++ >= end) break
-    }
     for (let index = count; index < before; index++) ends[index] = starts[index] ?? 0
     this.count = count
     return count

@@ -1,10 +1,11 @@
 import {
+  ALPHANUMERIC,
+  ByteSet,
   COLON,
   COMMA,
   HYPHEN,
   indexOfByte,
   isDigit,
-  isLetter,
   KeyTable,
   NOT_FOUND,
   SLASH,
@@ -142,13 +143,9 @@ function typeIndex(view: DataView, count: number): number {
 
 /** Letters, digits and hyphens; empty for a virtual firewall without a serial number. */
 function isSerial(view: DataView, start: number, end: number): boolean {
-  if (end - start > SERIAL_BYTES_MAX) return false
-  for (let at = start; at < end; at++) {
-    const byte = view.getUint8(at)
-    if (!isDigit(byte) && !isLetter(byte) && byte !== HYPHEN) return false
-  }
-  return true
+  return end - start <= SERIAL_BYTES_MAX && SERIAL.hasAll(view, start, end)
 }
+const SERIAL = new ByteSet(`${ALPHANUMERIC}-`)
 
 /**
  * `2026/11/20 09:15:02`, or `11/20/26 9:15` from Excel, with remnants of a header before it if the

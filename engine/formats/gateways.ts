@@ -1,5 +1,7 @@
 import { Action, actionOf } from './action.ts'
 import {
+  ALPHANUMERIC,
+  ByteSet,
   CLOSE_PARENTHESIS,
   COLON,
   COMMA,
@@ -21,8 +23,9 @@ import {
   TAB,
   textAt,
   textAtIgnoreCase,
+  tokenEnd,
 } from './bytes.ts'
-import { ExtensionScanner, Separator } from './cef-leef.ts'
+import { ExtensionScanner, keyEndAt, Separator } from './cef-leef.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { Fields } from './fields.ts'
 import { FoundFields } from './found-fields.ts'
@@ -110,9 +113,7 @@ function readZscaler(line: LogLine, start: number, end: number): Verdict {
   if (!textAtIgnoreCase(view, start, end, TAG)) return readTimedPairs(line, start, end, false)
   // `ZscalerNSS: The NSS free memory is low` is about the service, `ZSCALERNSS[pid]: time=` about
   // clients.
-  let at = start + TAG.length
-  while (at < end && view.getUint8(at) !== SPACE && view.getUint8(at) !== TAB) at++
-  at = skipBlanks(view, at, end)
+  const at = skipBlanks(view, tokenEnd(view, start + TAG.length, end), end)
   if (isPair(view, at, end)) return readPairs(line, at, end, separatorOf(view, at, end))
   return pairsAfterTime(view, at, end) === NOT_FOUND ? Verdict.skip : readTimedPairs(line, at, end, true)
 }
@@ -231,10 +232,10 @@ function separatorOf(view: DataView, start: number, end: number): number {
   return indexOfText(view, start, limit, '#011') !== NOT_FOUND ? Separator.rsyslogTab : Separator.blank
 }
 
-function isPair(view: DataView, start: number, end: number): boolean {
-  let at = start
-  while (at < end && (isLetter(view.getUint8(at)) || isDigit(view.getUint8(at)) || view.getUint8(at) === 0x5f)) at++
-  return at > start && at < end && view.getUint8(at) === EQUALS
+const KEY = new ByteSet(`${ALPHANUMERIC}_`)
+
+function isPair(view: DataView, at: number, end: number): boolean {
+  return keyEndAt(view, at, end, KEY) !== NOT_FOUND
 }
 
 /** The columns of one of Umbrella's logs; NO_KEY where it has none. */
@@ -402,7 +403,7 @@ function isNetskopeRow(view: DataView, start: number, end: number): boolean {
     if (stop === at || stop + 1 >= end || view.getUint8(stop) !== delimiter) return false
     at = stop + 1
   }
-  let stop = at
-  while (stop < end && view.getUint8(stop) !== delimiter) stop++
+  const next = indexOfByte(view, at, end, delimiter)
+  const stop = next === NOT_FOUND ? end : next
   return isText(view, at, stop, '-') || addressKind(view, at, stop) !== AddressKind.none
 }

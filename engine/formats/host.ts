@@ -1,24 +1,26 @@
 import { canonicalName, LABEL_BYTE, LABEL_BYTES_MAX, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import {
+  ALPHANUMERIC,
   AT,
-  BACKSLASH,
+  ByteSet,
   CLOSE_BRACKET,
   COLON,
   DOT,
   digitsEnd,
-  HASH,
   HYPHEN,
+  indexOfByte,
   isDigit,
   isLetter,
   isTextIgnoreCase,
   KeyTable,
+  LETTER_SET,
+  lastIndexOfByte,
+  NOT_FOUND,
   OPEN_BRACKET,
   PERCENT,
   QUOTE,
   SLASH,
-  SPACE,
   skipBlanks,
-  TAB,
   textAtIgnoreCase,
   trimEnd,
   wordsOf,
@@ -30,7 +32,6 @@ export const HostKind = { none: 0, name: 1, address: 2, reverse: 3 } as const
 export type HostKind = (typeof HostKind)[keyof typeof HostKind]
 
 const SLOW_PATH = -1
-const QUESTION = 0x3f
 const STAR = 0x2a
 /** The longest scheme that a log writes: `chrome-extension`. */
 const SCHEME_BYTES_MAX = 24
@@ -115,19 +116,13 @@ export class HostFinder {
     let end = trimEnd(view, start, fieldEnd)
     if (start < end && view.getUint8(start) === QUOTE) start++
     start = afterScheme(view, start, end)
-    end = authorityEnd(view, start, end)
-    for (let at = end - 1; at >= start; at--) {
-      if (view.getUint8(at) === AT) {
-        start = at + 1
-        break
-      }
-    }
+    end = AFTER_AUTHORITY.firstIn(view, start, end)
+    start = Math.max(start, lastIndexOfByte(view, start, end, AT) + 1)
     if (start >= end) return HostKind.none
     if (view.getUint8(start) === OPEN_BRACKET) {
       start++
-      let close = start
-      while (close < end && view.getUint8(close) !== CLOSE_BRACKET) close++
-      end = close
+      const close = indexOfByte(view, start, end, CLOSE_BRACKET)
+      if (close !== NOT_FOUND) end = close
     } else {
       end = withoutPort(view, start, end)
     }
@@ -208,6 +203,7 @@ const NO_TOP_LEVEL = new KeyTable(
   ),
 )
 
+const LABEL_SET = new ByteSet(`${ALPHANUMERIC}-_`)
 /** The maximum length of a cell with a single name: a name, a port and a dot. */
 const HOST_CELL_BYTES_MAX = 260
 
@@ -228,9 +224,7 @@ export function isPlausibleHost(view: DataView, start: number, end: number): boo
     } else if (byte === COLON) {
       return digitsEnd(view, at + 1, end) > at + 1
     } else if (byte === SLASH) break
-    else if (byte === AT || (byte < 0x80 && !isLetter(byte) && !isDigit(byte) && byte !== HYPHEN && byte !== 0x5f)) {
-      return false
-    }
+    else if (byte < 0x80 && !LABEL_SET.has(byte)) return false
   }
   if (at === limit && limit !== end) return false
   return labelStart > start && NO_TOP_LEVEL.find(view, labelStart, at) < 0
@@ -249,41 +243,18 @@ function afterScheme(view: DataView, start: number, end: number): number {
 }
 
 /** RFC 3986 §3.2: the authority ends at the next slash, question mark or number sign. */
-function authorityEnd(view: DataView, start: number, end: number): number {
-  for (let at = start; at < end; at++) {
-    const byte = view.getUint8(at)
-    if (
-      byte === SLASH ||
-      byte === QUESTION ||
-      byte === HASH ||
-      byte === BACKSLASH ||
-      byte === SPACE ||
-      byte === QUOTE ||
-      byte === TAB
-    ) {
-      return at
-    }
-  }
-  return end
-}
+const AFTER_AUTHORITY = new ByteSet('/?#\\ "\t')
 
 /** The end without `:port`. More than one colon is a bare IPv6 address, which has no port. */
 function withoutPort(view: DataView, start: number, end: number): number {
-  let colon = -1
-  for (let at = start; at < end; at++) {
-    if (view.getUint8(at) !== COLON) continue
-    if (colon >= 0) return end
-    colon = at
-  }
-  return colon < 0 ? end : colon
+  const colon = indexOfByte(view, start, end, COLON)
+  return colon === NOT_FOUND || indexOfByte(view, colon + 1, end, COLON) !== NOT_FOUND ? end : colon
 }
 
 /** At least two bytes, letters only, or `xn--`. */
 function isTopLevel(view: DataView, start: number, end: number): boolean {
   if (end - start < 2) return false
-  if (textAtIgnoreCase(view, start, end, 'xn--')) return true
-  for (let at = start; at < end; at++) if (!isLetter(view.getUint8(at))) return false
-  return true
+  return textAtIgnoreCase(view, start, end, 'xn--') || LETTER_SET.hasAll(view, start, end)
 }
 
 /** `in-addr.arpa` and `ip6.arpa` (RFC 1035 §3.5, RFC 3596 §2.5). */

@@ -1,18 +1,28 @@
-import { CLOSE_BRACKET, COLON, DOT, digitsEnd, hexDigit, isDigit, NOT_FOUND, textAt, wholeNumberAt } from './bytes.ts'
+import {
+  ALPHANUMERIC,
+  ByteSet,
+  CLOSE_BRACKET,
+  COLON,
+  DOT,
+  digitsEnd,
+  HEX_SET,
+  hexDigit,
+  indexOfByte,
+  isDigit,
+  NOT_FOUND,
+  PERCENT,
+  textAt,
+  wholeNumberAt,
+} from './bytes.ts'
 
-const PERCENT = 0x25
 const DIGIT_0 = 0x30
 
 const IPV4_PARTS = 4
 /** Groups of 16 bits. Two colons replace at least one group. */
 const IPV6_GROUPS = 8
 
-/** For each byte: HEX in a group of an IPv6 address, ZONE after the percent sign. */
-const HEX = 1
-const ZONE = 2
-const KIND = new Uint8Array(256)
-for (const char of '0123456789abcdefABCDEF') KIND[char.charCodeAt(0)] = HEX | ZONE
-for (const char of 'ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-.:') KIND[char.charCodeAt(0)] = ZONE
+/** The bytes after the percent sign. */
+const ZONE = new ByteSet(`${ALPHANUMERIC}-.:`)
 
 /**
  * Whether bytes [start, end) are the text of an IP address. Agrees with isIP of node:net (Node 20),
@@ -55,12 +65,11 @@ function isIpv6Text(view: DataView, start: number, end: number): boolean {
   let mayEnd = shortened
   while (at < end && groups < IPV6_GROUPS && view.getUint8(at) !== PERCENT) {
     const groupStart = at
-    const groupEnd = Math.min(at + 4, end)
-    while (at < groupEnd && ((KIND[view.getUint8(at)] ?? 0) & HEX) !== 0) at++
+    at = HEX_SET.endOf(view, at, Math.min(at + 4, end))
     if (at === groupStart) return false
     if (at < end && view.getUint8(at) === DOT) {
-      let textEnd = at
-      while (textEnd < end && view.getUint8(textEnd) !== PERCENT) textEnd++
+      const zone = indexOfByte(view, at, end, PERCENT)
+      const textEnd = zone === NOT_FOUND ? end : zone
       if (!isIpv4Text(view, groupStart, textEnd)) return false
       groups += 2
       at = textEnd
@@ -84,9 +93,7 @@ function isIpv6Text(view: DataView, start: number, end: number): boolean {
 }
 
 function isZone(view: DataView, start: number, end: number): boolean {
-  if (view.getUint8(start) !== PERCENT || start + 1 >= end) return false
-  for (let at = start + 1; at < end; at++) if (((KIND[view.getUint8(at)] ?? 0) & ZONE) === 0) return false
-  return true
+  return view.getUint8(start) === PERCENT && start + 1 < end && ZONE.hasAll(view, start + 1, end)
 }
 
 /** The kind of address that a field has. */

@@ -1,11 +1,12 @@
 import {
+  ALPHANUMERIC,
   BACKSLASH,
+  ByteSet,
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COLON,
   COMMA,
   hexDigit,
-  isDigit,
   isLetter,
   NOT_FOUND,
   OPEN_BRACE,
@@ -138,8 +139,7 @@ export class JsonScanner {
       this.#at = end
       return JsonKind.array
     }
-    let end = at
-    while (end < stop && isScalarByte(view.getUint8(end))) end++
+    const end = SCALAR.endOf(view, at, stop)
     // A number or word at the end of the text was truncated, because the object must be closed.
     if (end === at || end === stop) return JsonKind.broken
     this.end = end
@@ -209,10 +209,8 @@ function skipWhite(view: DataView, at: number, end: number): number {
   return at
 }
 
-/** Digits, letters, and the other bytes of numbers. */
-function isScalarByte(byte: number): boolean {
-  return isDigit(byte) || isLetter(byte) || byte === 0x2d || byte === 0x2b || byte === 0x2e
-}
+/** Of words and numbers. */
+const SCALAR = new ByteSet(`${ALPHANUMERIC}-+.`)
 
 /** Line ends, a NUL, and the bytes after an element of a file that is one array. */
 function onlyTrailer(view: DataView, at: number, end: number): boolean {

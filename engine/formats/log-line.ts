@@ -5,16 +5,17 @@ import { BoundedMap } from '../kernel/process/bounded-map.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { Action } from './action.ts'
 import {
+  ALPHANUMERIC,
+  ALPHANUMERIC_SET,
   AT,
   BACKSLASH,
+  ByteSet,
   CLOSE_BRACKET,
   COLON,
-  COMMA,
   DOT,
   digitsEnd,
   HASH,
   indexOfByte,
-  isDigit,
   isLetter,
   KeyTable,
   NOT_FOUND,
@@ -70,7 +71,6 @@ export const SCRATCH_BYTES = MESSAGE_BYTES_MAX + FIELD_SCRATCH_BYTES
 /** The maximum length of a host with scheme and userinfo. */
 const AUTHORITY_BYTES_MAX = 512
 const QUESTION = 0x3f
-const PLUS = 0x2b
 /** No date, time of day or zone is longer. */
 const TIME_PART_BYTES_MAX = 64
 
@@ -303,7 +303,7 @@ export class LogLine {
     const kind = addressKind(this.view, start, end)
     if (kind === AddressKind.none) return false
     if (kind === AddressKind.ipv6) end = beforeZone(this.view, start, end)
-    if (this.#isUnspecified(start, end)) return false
+    if (UNSPECIFIED.hasAll(this.view, start, end)) return false
     this.clientStart = start
     this.clientEnd = end
     return true
@@ -316,22 +316,11 @@ export class LogLine {
   takeForwarded(start: number, end: number): boolean {
     if (!this.memory.isForwarded) return false
     for (let at = start; at < end; ) {
-      let stop = at
-      // W3C logs encode a blank as `+`.
-      while (stop < end && !isListDelimiter(this.view.getUint8(stop))) stop++
+      const stop = LIST_DELIMITERS.firstIn(this.view, at, end)
       if (this.takeClient(at, endBeforePort(this.view, at, stop))) return true
       at = stop + 1
     }
     return false
-  }
-
-  /** Senders write `0.0.0.0` and `::` for an unknown address. */
-  #isUnspecified(start: number, end: number): boolean {
-    for (let at = start; at < end; at++) {
-      const byte = this.view.getUint8(at)
-      if (byte !== 0x30 && byte !== 0x2e && byte !== 0x3a) return false
-    }
-    return true
   }
 
   /**
@@ -389,7 +378,7 @@ export class LogLine {
       }
       const stop = tokenEnd(view, next, at)
       const isTag = view.getUint8(stop - 1) === COLON
-      if (!(isTag || mayHaveHost) || !isHeaderWord(view, next, stop, isTag)) return TimeFound.none
+      if (!(isTag || mayHaveHost) || !(isTag ? TAG_SET : HOST_SET).hasAll(view, next, stop)) return TimeFound.none
       isTagged ||= isTag
       mayHaveHost = false
       next = stop
@@ -483,9 +472,10 @@ export class LogLine {
   }
 }
 
-function isListDelimiter(byte: number): boolean {
-  return byte === COMMA || byte === SPACE || byte === PLUS
-}
+/** Senders write `0.0.0.0` and `::` for an unknown address. */
+const UNSPECIFIED = new ByteSet('0.:')
+/** W3C logs encode a blank as `+`. */
+const LIST_DELIMITERS = new ByteSet(', +')
 
 function beforeZone(view: DataView, start: number, end: number): number {
   const zone = indexOfByte(view, start, end, PERCENT)
@@ -499,12 +489,7 @@ const ABSENT = new KeyTable({ 'n/a': 0, na: 0, none: 0, null: 0, nil: 0, unknown
 function isAbsent(view: DataView, start: number, end: number): boolean {
   start = skipBlanks(view, start, end)
   end = trimEnd(view, start, end)
-  if (ABSENT.find(view, start, end) >= 0) return true
-  for (let at = start; at < end; at++) {
-    const byte = view.getUint8(at)
-    if (isDigit(byte) || isLetter(byte)) return false
-  }
-  return true
+  return ABSENT.find(view, start, end) >= 0 || ALPHANUMERIC_SET.firstIn(view, start, end) >= end
 }
 
 /**
@@ -609,16 +594,7 @@ function afterPrefix(view: DataView, start: number, end: number): number {
   return textAt(view, bar, end, '| ') ? skipBlanks(view, bar + 1, end) : at
 }
 
-/** Of a host or a tag: `relay-1`, `2001:db8::1`, `named[901]:`, `(squid-1):`. */
-function isHeaderWord(view: DataView, start: number, end: number, isTag: boolean): boolean {
-  const bytes = isTag ? TAG_BYTE : HOST_BYTE
-  for (let at = start; at < end; at++) if (bytes[view.getUint8(at)] !== 1) return false
-  return true
-}
-const HOST_BYTE = new Uint8Array(256)
-const TAG_BYTE = new Uint8Array(256)
-for (let byte = 0; byte < 256; byte++) {
-  const char = String.fromCharCode(byte)
-  if (isLetter(byte) || isDigit(byte) || '-_.:'.includes(char)) HOST_BYTE[byte] = 1
-  if (HOST_BYTE[byte] === 1 || '/[]()'.includes(char)) TAG_BYTE[byte] = 1
-}
+/** `relay-1`, `2001:db8::1` */
+const HOST_SET = new ByteSet(`${ALPHANUMERIC}-_.:`)
+/** `named[901]:`, `(squid-1):` */
+const TAG_SET = new ByteSet(`${ALPHANUMERIC}-_.:/[]()`)

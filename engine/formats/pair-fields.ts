@@ -1,5 +1,7 @@
 import {
   BACKSLASH,
+  ByteSet,
+  CLOSE_BRACKET,
   COLON,
   COMMA,
   digitsEnd,
@@ -13,7 +15,6 @@ import {
   NO_KEY,
   NOT_FOUND,
   OPEN_BRACKET,
-  PIPE,
   QUOTE,
   SEMICOLON,
   SPACE,
@@ -30,7 +31,6 @@ import { LogTime, TimeFound } from './log-time.ts'
 import { UserForm } from './user-name.ts'
 
 const APOSTROPHE = 0x27
-const CARET = 0x5e
 
 /** Whether a byte may occur in a key, or also begin a key. */
 const CONTINUES = 1
@@ -164,7 +164,7 @@ export class PairScanner {
         return close + 1
       }
       // A bracket opens Check Point's list of pairs.
-      if (byte === OPENS_LIST && at + 1 < end) return at + 1
+      if (byte === OPEN_BRACKET && at + 1 < end) return at + 1
       at++
     }
     return end
@@ -172,35 +172,36 @@ export class PairScanner {
 
   #quotedValue(start: number): void {
     const close = quoteEnd(this.#view, start, this.#end)
-    this.valueStart = start
-    this.unclosed = close === NOT_FOUND
-    this.valueEnd = this.unclosed ? this.#end : close
-    this.#at = this.unclosed ? this.#end : close + 1
+    this.#endValue(start, close)
     if (this.unclosed) this.#findHiddenPair()
     // A client may have opened the quote, so that it hides the pairs up to the next one.
     else if (this.#separator !== SPACE) this.hasStrayQuote ||= !this.#isSeparated(close + 1)
   }
 
+  /** The value from `start` ends at the quote at `close`, or was truncated. */
+  #endValue(start: number, close: number): void {
+    this.unclosed = close === NOT_FOUND
+    this.valueStart = start
+    this.valueEnd = this.unclosed ? this.#end : close
+    this.#at = this.unclosed ? this.#end : close + 1
+  }
+
   #isSeparated(at: number): boolean {
     at = skipBlanks(this.#view, at, this.#end)
     const byte = at < this.#end ? this.#view.getUint8(at) : SEMICOLON
-    return byte === this.#separator || byte === SEMICOLON || byte === CLOSES_LIST
+    return byte === this.#separator || byte === SEMICOLON || byte === CLOSE_BRACKET
   }
 
   #apostropheValue(start: number): void {
     const view = this.#view
     const end = this.#end
-    const separator = this.#separator
-    this.valueStart = start
-    let at = start
-    for (; at < end; at++) {
-      if (view.getUint8(at) !== APOSTROPHE) continue
-      const next = at + 1 < end ? view.getUint8(at + 1) : SPACE
-      if (next === SPACE || next === TAB || next === separator) break
+    let close = indexOfByte(view, start, end, APOSTROPHE)
+    while (close !== NOT_FOUND) {
+      const next = close + 1 < end ? view.getUint8(close + 1) : SPACE
+      if (next === SPACE || next === TAB || next === this.#separator) break
+      close = indexOfByte(view, close + 1, end, APOSTROPHE)
     }
-    this.unclosed = at >= end
-    this.valueEnd = at
-    this.#at = this.unclosed ? end : at + 1
+    this.#endValue(start, close)
     if (this.unclosed) this.#findHiddenPair()
   }
 
@@ -215,16 +216,11 @@ export class PairScanner {
 
   #cellValue(start: number): void {
     const view = this.#view
-    const close = closingQuote(view, start, this.#end)
-    this.unclosed = close === NOT_FOUND
-    let end = this.unclosed ? this.#end : close
-    this.#at = this.unclosed ? end : close + 1
-    if (end - start >= 4 && view.getUint8(start) === QUOTE && view.getUint8(end - 1) === QUOTE) {
-      start += 2
-      end -= 2
-    }
-    this.valueStart = start
-    this.valueEnd = end
+    this.#endValue(start, closingQuote(view, start, this.#end))
+    const end = this.valueEnd
+    if (end - start < 4 || view.getUint8(start) !== QUOTE || view.getUint8(end - 1) !== QUOTE) return
+    this.valueStart = start + 2
+    this.valueEnd = end - 2
   }
 
   #bareValue(start: number): void {
@@ -260,9 +256,6 @@ export class PairScanner {
   }
 }
 
-const OPENS_LIST = 0x5b
-const CLOSES_LIST = 0x5d
-
 /** The offset of the byte between key and value if a key begins at `at`, or NOT_FOUND. */
 function assignAfterKey(view: DataView, at: number, end: number, assign: number): number {
   if (at >= end || KEY_BYTE[view.getUint8(at)] !== BEGINS) return NOT_FOUND
@@ -288,11 +281,11 @@ function separatorOf(view: DataView, start: number, end: number, assign: number)
   if (at < limit && view.getUint8(at) === QUOTE) {
     at = quoteEnd(view, at + 1, limit) + 1
     // A separator directly follows a quote.
-    if (at === 0 || at >= limit || !isSeparator(view.getUint8(at)) || view.getUint8(at) === SPACE) return SPACE
+    if (at === 0 || at >= limit || !SEPARATORS.has(view.getUint8(at)) || view.getUint8(at) === SPACE) return SPACE
   }
   while (at < limit) {
     const byte = view.getUint8(at++)
-    if (!isSeparator(byte)) continue
+    if (!SEPARATORS.has(byte)) continue
     while (at < limit && view.getUint8(at) === byte) at++
     at = skipBlanks(view, at, limit)
     const quote = byte === COMMA && at < limit && view.getUint8(at) === QUOTE ? 1 : 0
@@ -301,9 +294,7 @@ function separatorOf(view: DataView, start: number, end: number, assign: number)
   return SPACE
 }
 
-function isSeparator(byte: number): boolean {
-  return byte === SPACE || byte === TAB || byte === COMMA || byte === PIPE || byte === SEMICOLON || byte === CARET
-}
+const SEPARATORS = new ByteSet(' \t,|;^')
 
 /**
  * The offset of the quote that closes the text from `at`: the first quote without an unescaped `\`

@@ -1,5 +1,8 @@
 import { actionOf } from './action.ts'
 import {
+  ALPHANUMERIC,
+  ByteSet,
+  CAPITALS,
   CLOSE_BRACKET,
   COLON,
   COMMA,
@@ -7,7 +10,6 @@ import {
   EQUALS,
   HYPHEN,
   indexOfByte,
-  isDigit,
   isLetter,
   isText,
   isUpper,
@@ -31,8 +33,6 @@ import { quoteEnd } from './pair-fields.ts'
 import { takeUser, UserForm } from './user-name.ts'
 
 const CONNECT = 'CONNECT'
-const UNDERSCORE = 0x5f
-const PLUS = 0x2b
 const SCHEME_BYTES_MAX = 24
 
 /**
@@ -54,14 +54,10 @@ export function takeTarget(line: LogLine, methodStart: number, methodEnd: number
 
 /** The offset of the colon after a scheme, or `start` without a scheme. */
 function schemeEnd(view: DataView, start: number, end: number): number {
-  const limit = Math.min(end, start + SCHEME_BYTES_MAX)
-  for (let at = start; at < limit; at++) {
-    const byte = view.getUint8(at)
-    if (byte === COLON) return at
-    if (!isLetter(byte) && !isDigit(byte) && byte !== HYPHEN && byte !== PLUS && byte !== UNDERSCORE) return start
-  }
-  return start
+  const at = SCHEME.endOf(view, start, Math.min(end, start + SCHEME_BYTES_MAX))
+  return textAt(view, at, end, ':') && at < start + SCHEME_BYTES_MAX ? at : start
 }
+const SCHEME = new ByteSet(`${ALPHANUMERIC}-+_`)
 
 /*
  * The common and combined log formats of web servers, which proxies also write:
@@ -280,10 +276,11 @@ function takeRequest(line: LogLine, start: number, end: number): Verdict {
   return takeTarget(line, start, method, target, tokenEnd(view, target, end))
 }
 
+const METHOD = new ByteSet(`${CAPITALS}-`)
+
 /** The offset after a word in capitals that a blank follows, or NOT_FOUND. */
 function methodEnd(view: DataView, start: number, end: number): number {
-  let at = start
-  while (at < end && (isUpper(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++
+  const at = METHOD.endOf(view, start, end)
   if (at - start < 2 || at - start > 20 || !isUpper(view.getUint8(start))) return NOT_FOUND
   return at < end && view.getUint8(at) === SPACE ? at : NOT_FOUND
 }

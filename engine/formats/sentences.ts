@@ -9,6 +9,7 @@ import {
   lastIndexOfByte,
   NOT_FOUND,
   OPEN_BRACKET,
+  OPEN_PARENTHESIS,
   SPACE,
   TextPrefixes,
   TextSearch,
@@ -364,12 +365,11 @@ function takeClient(line: LogLine): boolean {
   const at = lastIndexOfByte(view, start, end, AT)
   if (at >= 0) start = at + 1
   if (view.getUint8(start) !== OPEN_BRACKET) {
-    const parenthesis = lastIndexOfByte(view, start, end, PARENTHESIS)
+    const parenthesis = lastIndexOfByte(view, start, end, OPEN_PARENTHESIS)
     if (parenthesis >= 0) end = parenthesis
   }
   return line.takeClient(start, endBeforePort(view, start, end))
 }
-const PARENTHESIS = 0x28
 
 function isNoRequest({ view, clientStart, clientEnd }: LogLine, isOutbound: boolean): boolean {
   const start = fields.start(Field.server)

@@ -1,15 +1,16 @@
 import { actionOf } from './action.ts'
 import {
+  ByteSet,
+  CAPITALS,
   CLOSE_BRACKET,
   COLON,
   DOT,
   digitsEnd,
-  HYPHEN,
   indexOfByte,
   isDigit,
-  isLetter,
   isText,
   isUpper,
+  LETTER_SET,
   NOT_FOUND,
   OPEN_BRACKET,
   PIPE,
@@ -17,7 +18,6 @@ import {
   SLASH,
   SPACE,
   skipBlanks,
-  TAB,
   TextPrefixes,
   textAt,
   tokenEnd,
@@ -46,7 +46,6 @@ import { dropUserIf, takeUser, UserForm } from './user-name.ts'
  */
 export const proxyNative: LogFormat = { id: 'proxy-native', read: readNative }
 
-const UNDERSCORE = 0x5f
 const EPOCH_BYTES = '1795162502.119'.length
 const TIME_BYTES_MAX = 40
 const CACHE_LOG_TIME_BYTES = '2026/11/20 09:15:02'.length
@@ -173,9 +172,7 @@ function skipDelimiters(view: DataView, at: number, end: number, delimiter: numb
 }
 
 function hasLetter(view: DataView, start: number, end: number): boolean {
-  if (start < end && view.getUint8(start) === OPEN_BRACKET) return false
-  for (let at = start; at < end; at++) if (isLetter(view.getUint8(at))) return true
-  return false
+  return !textAt(view, start, end, '[') && LETTER_SET.firstIn(view, start, end) < end
 }
 
 /** The offset of the epoch: at the start, or after the tag of a syslog message. Or NOT_FOUND. */
@@ -191,16 +188,14 @@ function epochAt(line: LogLine, start: number, end: number): number {
   return NOT_FOUND
 }
 
-function isDelimiter(byte: number): boolean {
-  return byte === SPACE || byte === TAB || byte === PIPE
-}
+const DELIMITERS = new ByteSet(' \t|')
 
 function isEpoch(view: DataView, at: number, end: number): boolean {
   return (
     end - at > EPOCH_BYTES &&
     isDigit(view.getUint8(at)) &&
     view.getUint8(at + 10) === DOT &&
-    isDelimiter(view.getUint8(at + EPOCH_BYTES)) &&
+    DELIMITERS.has(view.getUint8(at + EPOCH_BYTES)) &&
     digitsEnd(view, at, end) === at + 10 &&
     digitsEnd(view, at + 11, end) === at + EPOCH_BYTES
   )
@@ -262,16 +257,13 @@ function takeUserAndBytes(line: LogLine): void {
 /** `HIER_DIRECT/198.51.100.20`: a word in capitals with a slash. */
 function isHierarchyAhead(view: DataView, at: number, end: number): boolean {
   const start = skipBlanks(view, at, end)
-  let stop = start
-  while (stop < end && (isUpper(view.getUint8(stop)) || view.getUint8(stop) === UNDERSCORE)) stop++
+  const stop = HIERARCHY.endOf(view, start, end)
   return stop > start && stop < end && view.getUint8(stop) === SLASH
 }
 
+const HIERARCHY = new ByteSet(`${CAPITALS}_`)
+
 function isCapitals(view: DataView, start: number, end: number): boolean {
-  if (!isUpper(view.getUint8(start))) return false
-  for (let at = start; at < end; at++) {
-    const byte = view.getUint8(at)
-    if (!isUpper(byte) && byte !== UNDERSCORE && byte !== HYPHEN) return false
-  }
-  return true
+  return isUpper(view.getUint8(start)) && METHOD.hasAll(view, start, end)
 }
+const METHOD = new ByteSet(`${CAPITALS}_-`)

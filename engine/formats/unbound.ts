@@ -4,7 +4,7 @@ import {
   COLON,
   DOT,
   digitsEnd,
-  hexDigit,
+  HEX_SET,
   indexOfByte,
   isDigit,
   isText,
@@ -160,9 +160,8 @@ function levelAfter(view: DataView, bracket: number, end: number): number {
   if (bracket < 0 || !textAt(view, bracket, end, '[')) return NOT_FOUND
   let at = digitsEnd(view, bracket + 1, end)
   if (at === bracket + 1 || at >= end || view.getUint8(at) !== COLON) return NOT_FOUND
-  at++
-  const thread = at
-  while (at < end && hexDigit(view.getUint8(at)) >= 0) at++
+  const thread = at + 1
+  at = HEX_SET.endOf(view, thread, end)
   return at > thread && textAt(view, at, end, '] ') && isLevel(view, at + 2, end) ? at + 2 : NOT_FOUND
 }
 

@@ -3,8 +3,8 @@ import {
   BACKSLASH,
   COLON,
   EQUALS,
+  HEX_SET,
   hexDigit,
-  isHex,
   isSameText,
   KeyTable,
   NO_KEY,
@@ -161,11 +161,16 @@ function escapeLength(line: LogLine, at: number): number {
   const next = view.getUint8(at + 1)
   if (byte === QUOTE) return next === QUOTE ? 2 : 1
   if (byte === BACKSLASH) {
-    if (line.userForm === UserForm.json && next === LOWER_U && at + 6 <= userEnd && isHex(view, at + 2, at + 6)) {
+    if (
+      line.userForm === UserForm.json &&
+      next === LOWER_U &&
+      at + 6 <= userEnd &&
+      HEX_SET.hasAll(view, at + 2, at + 6)
+    ) {
       return UNICODE_ESCAPE_BYTES
     }
     return ESCAPED.includes(next) ? 2 : 1
   }
-  return line.userForm === UserForm.percent && at + 3 <= userEnd && isHex(view, at + 1, at + 3) ? 3 : 1
+  return line.userForm === UserForm.percent && at + 3 <= userEnd && HEX_SET.hasAll(view, at + 1, at + 3) ? 3 : 1
 }
 const ESCAPED = [BACKSLASH, QUOTE, SLASH, EQUALS]

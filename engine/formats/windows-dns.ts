@@ -5,11 +5,11 @@ import {
   COLON,
   DOT,
   digitsEnd,
+  HEX_SET,
   HYPHEN,
   hexDigit,
   indexOfByte,
   isDigit,
-  isHex,
   isText,
   isUpper,
   KeyTable,
@@ -83,7 +83,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   }
   let at = skipBlanks(view, context + PACKET.length - 1, end)
   let stop = tokenEnd(view, at, end)
-  if (stop - at >= PACKET_ID_BYTES_MIN && isHex(view, at, stop)) {
+  if (stop - at >= PACKET_ID_BYTES_MIN && HEX_SET.hasAll(view, at, stop)) {
     at = skipBlanks(view, stop, end)
     stop = tokenEnd(view, at, end)
   }
@@ -100,7 +100,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   if (isSent) return Verdict.skip
   at = skipBlanks(view, stop, end)
   stop = tokenEnd(view, at, end)
-  if (stop === at || !isHex(view, at, stop)) return line.reject('transaction: expected a hexadecimal number')
+  if (stop === at || !HEX_SET.hasAll(view, at, stop)) return line.reject('transaction: expected a hexadecimal number')
   return takeQuestion(line, skipBlanks(view, stop, end), end)
 }
 
