@@ -105,6 +105,9 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('th
       if (message.kind === 'outbound-networks') site.allowOutbound(message.networks)
       else changes.settle(message)
     },
-    close: () => store.close(),
+    close() {
+      site.keptFiles.clear()
+      return store.close()
+    },
   }
 })

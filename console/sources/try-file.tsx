@@ -59,7 +59,7 @@ function AddedNotice({ added }: { readonly added: Added }) {
           {name}
           {duplicates > 0 && `: ${countOf(duplicates, 'match was', 'matches were')} added before`}
           {outsideWindow > 0 && `: ${countOf(outsideWindow, 'match is', 'matches are')} older than the evidence window`}
-          . {waiting > 0 && 'The next scan counts what is new.'}
+          . {matched > outsideWindow && 'The next scan counts them.'}
         </p>
         {waiting > 0 && (
           <form method="post" action="/scan">

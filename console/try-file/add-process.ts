@@ -53,7 +53,7 @@ async function add(order: AddOrder, store: Store): Promise<AddedFile> {
   const nowMs = systemClock.nowMs()
   const token = store.monitoringTokens.get(order.organizationId, order.tokenId)
   if (token === undefined || statusOf(token, nowMs) !== 'active') {
-    throw new Fault('NOT_FOUND', 'the monitoring token was revoked meanwhile')
+    throw new Fault('NOT_FOUND', 'the monitoring token is not active any more')
   }
   const stopping = new AbortController()
   for (const event of ['message', 'disconnect']) process.once(event, () => stopping.abort())

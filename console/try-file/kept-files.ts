@@ -57,7 +57,7 @@ export class FileCopy {
 
 /**
  * Copies of uploaded logs that their member can still add, in a folder of the data directory that is
- * emptied at the start. Few, and for some minutes: a log names people.
+ * emptied when the service starts and stops. Few, and for some minutes: a log names people.
  */
 export class KeptFiles {
   readonly #dataDirectory: string
@@ -71,10 +71,15 @@ export class KeptFiles {
     this.#dataDirectory = dataDirectory
     this.#directory = join(dataDirectory, 'uploads')
     this.#log = log
+    this.clear()
+  }
+
+  /** Also removes what a killed process has left. */
+  clear(): void {
     try {
       rmSync(this.#directory, { recursive: true, force: true })
     } catch (error) {
-      log.warn({ reason: systemErrorText(error) }, 'files of the last run cannot be removed')
+      this.#log.warn({ reason: systemErrorText(error) }, 'the copies of uploaded files cannot be removed')
     }
   }
 

@@ -80,10 +80,10 @@ export class LogStore implements LogStorage {
     }
     const { why } = outcome
     if (this.#store.environment.full) {
-      return new Fault('STORE_FULL', `${why}; everything read before is stored. Run the command again later`)
+      return new Fault('STORE_FULL', `${why}; everything read before is stored. Read the file again later`)
     }
     if (!this.#options.stopped()) return undefined
-    return new Fault('STORE_UNWRITABLE', `${why}; stopped, and everything read before is stored. Run the command again`)
+    return new Fault('STORE_UNWRITABLE', `${why}; stopped, and everything read before is stored. Read the file again`)
   }
 
   /** Ends early when the reading should end. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
@@ -57,9 +57,12 @@ t.test('the console in a running service: its thread reads, the main thread writ
   await out.body.dump()
   t.equal((await request(`${origin}/platforms`, { dispatcher, headers: { cookie } })).statusCode, 303)
   await dispatcher.close()
+  mkdirSync(join(directory, 'uploads'))
+  writeFileSync(join(directory, 'uploads/log'), 'a log that nobody has added')
   service.child.kill('SIGTERM')
   const { status, stderr, stdout } = await service.ended
   t.equal(status, 0)
+  t.notOk(existsSync(join(directory, 'uploads')), 'no copy of an uploaded file is left')
   t.match(stderr, /nobody can sign in to the console yet/)
   for (const hidden of [secret, PASSWORD, ...cookies.map((each) => String(each).split('=')[1])]) {
     t.notOk((stderr + stdout).includes(String(hidden)), 'no secret is logged')
