@@ -103,7 +103,9 @@ export class FileIngest {
   async #scanToFreeSpace(): Promise<void> {
     const pending = this.#askForScan()
     if (pending === undefined) return
-    await scanNow(this.#store, this.#registry, pending, this.#clock, new AbortController().signal)
+    const over = new AbortController()
+    this.#options.stop.then(() => over.abort())
+    await scanNow(this.#store, this.#registry, pending, this.#clock, over.signal)
   }
 
   #askForScan(): Scan | undefined {
