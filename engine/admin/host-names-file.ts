@@ -43,6 +43,8 @@ const DNSMASQ = /^\d+ [0-9a-f:-]+ \S+ \S+ \S+\s*$/i
 /** A host name, or a name that people gave to a device: one line without control characters. */
 const NAME = /^[^\p{Cc}\p{Cf}\u2028\u2029]{1,255}$/u
 const LINE_SHOWN_CHARS = 60
+/** Headers of the first and the last time. */
+const TIME_COLUMNS = [/^(?:valid[ _])?(?:from|starts?|begin)$/, /^(?:valid[ _])?(?:to|until|ends?|expires?)$/]
 /** A lease in use, or in Kea `default`: others are declined, expired or released. */
 const KEA_DEFAULT_STATE = '0'
 /** Of a time that can be printed. */
@@ -134,7 +136,11 @@ function readCsv(text: string, where: string, format: HostNameFormat, add: Add):
   const keaAt = ['expire', 'valid_lifetime', 'state'].map((column) => header.indexOf(column))
   const hasHeader = isKea || addressBytes(rows[0]?.[0] ?? '') === undefined
   const hasTimes = rows.some((row) => row.slice(2, 4).some((cell) => utcTimeMs(cell) !== undefined))
-  const timesAt = hasHeader ? ['from', 'to'].map((column) => header.indexOf(column)) : hasTimes ? [2, 3] : []
+  const timesAt = hasHeader
+    ? TIME_COLUMNS.map((names) => header.findIndex((column) => names.test(column)))
+    : hasTimes
+      ? [2, 3]
+      : []
   for (const [index, row] of rows.entries()) {
     if (index === 0 && hasHeader) continue
     const [address = '', name = ''] = [row[addressAt], row[nameAt]]

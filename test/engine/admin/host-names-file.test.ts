@@ -53,6 +53,7 @@ t.test('names and their times are read from CSV and from the leases of three DHC
       ['old from 2026-11-01 to 2026-11-03', 'laptop since 2026-11-03'],
     ],
     ['other columns without a header', 'csv', '10.2.0.7,laptop,00:00:5e:00:53:01,desk 4', ['laptop']],
+    ['other headers', 'csv', 'ip,host,Start,Valid until\n10.2.0.7,laptop,,2026-11-03', ['laptop until 2026-11-03']],
     ['an end only', 'csv', 'address,name,from,to\n10.2.0.7,laptop,,2026-11-03', ['laptop until 2026-11-03']],
     [
       'Kea: the last renewal and the expiry',
