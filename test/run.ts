@@ -20,7 +20,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --full    run the full suite
   --rest    of the full suite, run what npm test does not: *.full.test.ts
   --jobs N  run N files at a time (default: two more than there are CPUs, because files often wait;
-            with --rest six more)
+            with --rest four more)
   --alone   run each file in its own process (default: files of some folders share one)
   --table   write the measured times into test/times.tsv; each file runs alone
   --retry   run a failed file once more, alone; if it passes, list it as unstable
@@ -275,7 +275,7 @@ if (isFull && process.env['PROPERTY_SEED'] === undefined) {
 if (!isFull && positionals.length === 0 && process.env['PROPERTY_SEED'] === undefined)
   environment['PROPERTY_SHARE'] = QUICK_PROPERTY_SHARE
 const startMs = performance.now()
-const jobs = Number(values.jobs ?? availableParallelism() + (values.rest ? 6 : 2))
+const jobs = Number(values.jobs ?? availableParallelism() + (values.rest ? 4 : 2))
 // A run of single files uses what an earlier full run has made.
 const preparations = new Preparations(isFull ? files : [])
 let outcomes = await runAll(

@@ -257,8 +257,10 @@ class CrashRun {
     if (this.#options.brokers !== undefined && isUnreachable) this.#unreachable++
     else if (!killed && ended.status !== 0) {
       this.#fail(`${victim} ended with ${ended.status ?? ended.signal}: ${lastLines(ended.stderr)}`)
-    } else if (/"level":[56]0|do not balance/.test(ended.stderr.replaceAll(SCAN_CONFLICT, ''))) {
-      this.#fail(`${victim} logged: ${lastLines(ended.stderr)}`)
+    } else {
+      const lines = ended.stderr.replaceAll(SCAN_CONFLICT, '').split('\n')
+      const errors = lines.filter((line) => /"level":[56]0|do not balance/.test(line))
+      if (errors.length > 0) this.#fail(`${victim} logged: ${lastLines(errors.join('\n'))}`)
     }
     return ended
   }
