@@ -131,7 +131,7 @@ export function shortDay(day: number): string {
   return SHORT_DAY.format(day * DAY_MS)
 }
 
-/** Days in order: `30 Oct to 2 Nov, 4 to 8 Nov` */
+/** Days in order: `30 Oct to 2 Nov, 4 Nov` */
 export function daysText(days: readonly number[]): string {
   const runs: [first: number, last: number][] = []
   for (const day of days) {
@@ -139,8 +139,9 @@ export function daysText(days: readonly number[]): string {
     if (run?.[1] === day - 1) run[1] = day
     else runs.push([day, day])
   }
-  const texts = runs.map(([first, last]) => SHORT_DAY.formatRange(first * DAY_MS, last * DAY_MS))
-  return texts.join(', ').replace(/\s*–\s*/g, ' to ')
+  return runs
+    .map(([first, last]) => (first === last ? shortDay(first) : `${shortDay(first)} to ${shortDay(last)}`))
+    .join(', ')
 }
 
 export type ChartTone = 'approved' | 'shadow' | 'third' | 'fourth' | 'rest' | 'dot' | 'ring'

@@ -203,7 +203,7 @@ t.test('names over time: the list, a platform and the page of an address show th
   const page = (await admin.get('/clients/10.2.0.7')).text
   t.match(page, /<h1>10\.2\.0\.7<\/h1>.*phone-9, \+1 earlier/s)
   t.match(page, /phone-9<.*>since 2026-11-20<.*laptop-7<.*>from 2026-11-03 to 2026-11-20</s)
-  t.match(page, /Users at this address.*logs named them on these days.*href="\/clients\/jdoe">jdoe<.*19 to 20 Nov/s)
+  t.match(page, /Users at this address.*logs named them on these days.*href="\/clients\/jdoe">jdoe<.*19 Nov to 20 Nov/s)
   const user = (await admin.get('/clients/jdoe')).text
   t.notMatch(user, /Names of this address|Users at this address/)
 })
