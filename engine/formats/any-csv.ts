@@ -81,8 +81,9 @@ const DELIMITERS = [TAB, SEMICOLON, PIPE, COMMA]
 
 function readRow(line: LogLine, table: CsvTable, start: number, end: number): Verdict {
   cells.split(line.view, start, end, table.delimiter, table.width + 2)
+  const verdict = table.read(line, cells)
   line.takeUserAndBytes = takeUserAndBytes
-  return table.read(line, cells)
+  return verdict
 }
 
 function takeUserAndBytes(line: LogLine): void {

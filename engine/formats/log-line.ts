@@ -436,6 +436,7 @@ export class LogLine {
       !Number.isNaN(this.timeMs) ||
       this.timeIsUnread ||
       this.action !== Action.unknown ||
+      this.takeUserAndBytes !== undefined ||
       this.reason !== ''
     )
   }

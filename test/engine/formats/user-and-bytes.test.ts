@@ -352,6 +352,14 @@ t.test('rows of a table have the user and bytes of their columns', async (t) => 
         ['2026-11-20T08:15:02Z;10.0.0.45;;root;https://claude.ai/;;;11', '', 0, 0],
       ],
     },
+    {
+      // The column of the time is found in the first row.
+      header: 'query,client,username,wann',
+      rows: [
+        ['claude.ai,10.0.0.45,jdoe,2026-11-20T08:15:02Z', 'jdoe', 0, 0],
+        ['claude.ai,10.0.0.45,asmith,2026-11-20T08:15:02Z', 'asmith', 0, 0],
+      ],
+    },
   ] as const
   for (const { header, rows } of tables) {
     const reader = new MessageReader(new SourceMemory())
