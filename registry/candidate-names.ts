@@ -14,17 +14,15 @@ import { SHARED_HOSTS } from './quality.ts'
  *   with_ai          a client requested the name within minutes of an AI platform
  *   several_clients  at least three clients requested the name
  */
-const CANDIDATE_SIGNALS = [
-  'ai_domain',
-  'ai_word',
-  'ai_term',
-  'known_brand',
-  'known_site',
-  'device_category',
-  'with_ai',
-  'several_clients',
-] as const
-export type CandidateSignal = (typeof CANDIDATE_SIGNALS)[number]
+export type CandidateSignal =
+  | 'ai_domain'
+  | 'ai_word'
+  | 'ai_term'
+  | 'known_brand'
+  | 'known_site'
+  | 'device_category'
+  | 'with_ai'
+  | 'several_clients'
 
 /**
  * Points of each signal, of 100. A name without a signal in itself is no candidate, unless a device

@@ -117,21 +117,18 @@ export class KeptFiles {
    */
   async add(
     id: string,
-    by: Pick<KeptFile, 'organizationId' | 'sessionId'> & Pick<AddOrder, 'tokenId' | 'memberName'>,
+    { sessionId, ...by }: Pick<KeptFile, 'sessionId'> & Omit<AddOrder, 'dataDirectory' | 'path' | 'name'>,
   ): Promise<AddedFile> {
     const file = this.#files.get(id)
-    if (file?.organizationId !== by.organizationId || file.sessionId !== by.sessionId) {
+    if (file?.organizationId !== by.organizationId || file.sessionId !== sessionId) {
       throw new Fault('NOT_FOUND', 'the file is not kept any more. Choose it again')
     }
     // A process for each click would take the memory of the service.
     if (this.#isAdding) throw new Fault('STORE_IN_USE', 'another file is being added. Try again in a minute')
     this.#isAdding = true
     const { path, name } = file
-    const { organizationId, tokenId, memberName } = by
     try {
-      const added = await this.#added({
-        ...{ dataDirectory: this.#dataDirectory, organizationId, tokenId, memberName, path, name },
-      })
+      const added = await this.#added({ ...by, dataDirectory: this.#dataDirectory, path, name })
       if (added.fault === '') this.#drop(id)
       return added
     } finally {

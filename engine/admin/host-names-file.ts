@@ -18,8 +18,7 @@ import type { SpansByAddress } from './client-names.ts'
  * Later lines replace earlier ones in their time, as in lease files. The expiry of dnsmasq is not
  * used, because devices renew a lease before it expires.
  */
-const HOST_NAME_FORMATS = ['dhcpd', 'kea', 'dnsmasq', 'csv'] as const
-type HostNameFormat = (typeof HOST_NAME_FORMATS)[number]
+type HostNameFormat = 'dhcpd' | 'kea' | 'dnsmasq' | 'csv'
 
 export interface HostNames {
   readonly format: HostNameFormat

@@ -5,8 +5,7 @@ import { Family } from './family.ts'
  * What a link lets its holder do, once: become the first owner, become the user of a member, or set
  * a password.
  */
-const ACCOUNT_LINK_KINDS = ['setup', 'invitation', 'password'] as const
-export type AccountLinkKind = (typeof ACCOUNT_LINK_KINDS)[number]
+export type AccountLinkKind = 'setup' | 'invitation' | 'password'
 
 /** A link of single use that an operator or an owner hands out. */
 export interface AccountLink {

@@ -3,8 +3,7 @@ import { Family } from './family.ts'
 import { type AnyFrameworkId, type DiscoveryTopic, frameworkName, type TemplateItem } from './framework.ts'
 import { uuidBytes } from './keys.ts'
 
-const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as const
-export type AssessmentStatus = (typeof ASSESSMENT_STATUSES)[number]
+export type AssessmentStatus = 'draft' | 'in_progress' | 'completed'
 
 export const WORD_ANSWERS = ['yes', 'partial', 'no', 'not_applicable', 'unanswered'] as const
 /** A word, or the degree of fulfillment as a whole number from 0 to 100. */

@@ -4,8 +4,7 @@ import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 
 /** What an organization decided about a platform. `withdrawn` ends a decision. */
-const DECISION_KINDS = ['approved', 'rejected', 'withdrawn'] as const
-export type DecisionKind = (typeof DECISION_KINDS)[number]
+export type DecisionKind = 'approved' | 'rejected' | 'withdrawn'
 
 /** What a decision means at some time. */
 export const DECISION_STATES = ['waiting', 'approved', 'rejected', 'expired'] as const
