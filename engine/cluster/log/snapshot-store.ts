@@ -66,13 +66,13 @@ export class SnapshotStore {
     // The other one is written in JavaScript and needs several times as long.
     setSha256Backend('native')
     const manager = new Objm(brokers.client)
-    const options = { storage: StorageType.File, replicas: REPLICAS }
     const provide = async (): Promise<ObjectStore> => {
       try {
         await brokers.manager.streams.info(STREAM)
       } catch (error) {
-        if (isNoStream(error)) return manager.create(BUCKET, options)
-        throw error
+        if (!isNoStream(error)) throw error
+        // New options for each attempt: the client removes the replicas from those that it gets.
+        return manager.create(BUCKET, { storage: StorageType.File, replicas: REPLICAS })
       }
       // The brokers do not let every node create it.
       return manager.open(BUCKET, false)

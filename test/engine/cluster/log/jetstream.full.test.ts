@@ -11,6 +11,7 @@ import { type BrokerOptions, connectToBrokers } from '../../../../engine/cluster
 import { type LogPosition, partitionOf } from '../../../../engine/cluster/log/event-log.ts'
 import { JetStreamLog } from '../../../../engine/cluster/log/jetstream.ts'
 import { ENDS_BEFORE_MS } from '../../../../engine/cluster/log/limits.ts'
+import { SnapshotStore } from '../../../../engine/cluster/log/snapshot-store.ts'
 import { HOUR_MS } from '../../../../engine/kernel/process/clock.ts'
 import { ExitStatus } from '../../../../engine/kernel/process/error-codes.ts'
 import { Brokers as TestBrokers } from '../../../support/brokers.ts'
@@ -409,4 +410,24 @@ t.test('wrong credentials and unreadable files are named, also later', async (t)
   }
   await until('the node does not end', () => unsafe.length > 0)
   t.equal(unsafe[0], 'BROKERS_REFUSED')
+})
+
+t.test('snapshots have three replicas, also if the first attempt to create their stream fails', async (t) => {
+  const brokers = await TestBrokers.start(t)
+  const connected = await Brokers.open(optionsOf(brokers), quietLog, () => {})
+  t.teardown(() => connected.close())
+  const { client } = connected
+  const managerOf = client.jetstreamManager.bind(client)
+  let attempts = 0
+  client.jetstreamManager = async (...given) => {
+    const manager = await managerOf(...given)
+    const add = manager.streams.add.bind(manager.streams)
+    // As brokers answer that do not know all others yet.
+    manager.streams.add = (config) =>
+      attempts++ === 0 ? Promise.reject(new Error('no suitable peers for placement')) : add(config)
+    return manager
+  }
+  await SnapshotStore.open(connected)
+  t.equal(attempts, 2)
+  t.equal((await connected.manager.streams.info('OBJ_snapshots')).config.num_replicas, 3)
 })
