@@ -129,7 +129,10 @@ export class TestNode {
 
   /** Sends a batch in msgpack by HTTPS. */
   async post(token: string, body: Uint8Array): Promise<Answer> {
-    const { ask, close } = this.#client(this.service.ingestPort)
+    const { child, ingestPort } = this.service
+    // Another program may listen on its port by now.
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${this.name} has ended`)
+    const { ask, close } = this.#client(ingestPort)
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
     try {
       return await ask('/ingest/v1/events', { method: 'POST', headers, body })

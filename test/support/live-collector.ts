@@ -73,7 +73,8 @@ export class LiveCollector {
   async #play(random: Random): Promise<void> {
     const path = join(this.#options.directory, 'played.pcap')
     const [command = '', ...through] = this.#options.machine.through
-    const parameters = ['tcpreplay', '-q', `--pps=${QUERIES_PER_SECOND}`, '-i', 'near', path]
+    // With the timer that it uses by default, tcpreplay keeps a core busy between packets.
+    const parameters = ['tcpreplay', '-q', '--timer=nano', `--pps=${QUERIES_PER_SECOND}`, '-i', 'near', path]
     while (!this.#isOver) {
       this.oracle.writeCapture(path, random, QUERIES, Date.now())
       await promisify(execFile)(command, [...through, ...parameters])

@@ -80,7 +80,7 @@ t.test(
 
     await t.test('live capture in the unit’s sandbox reaches a scan', async (t) => {
       await until(() => machine.try('posture-collector counters | grep packets'), /packets/)
-      execFileSync('ip', inside('tcpreplay', '--quiet', '-i', 'near', '--pps', '200', DEMO_CAPTURE), {
+      execFileSync('ip', inside('tcpreplay', '--quiet', '--timer=nano', '-i', 'near', '--pps=200', DEMO_CAPTURE), {
         stdio: 'ignore',
       })
       const wanted = Object.values(demoMatches()).reduce((sum, count) => sum + count, 0)

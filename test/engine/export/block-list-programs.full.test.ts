@@ -76,6 +76,8 @@ ${DOMAINS.map((domain) => `zone "${domain}" { type primary; file "${zone}"; };`)
   )
   check('usr/bin/named-checkconf', [config])
   const named = start(t, 'usr/sbin/named', ['-g', '-c', config, '-n', '1'])
+  // BIND answers before it applies the policy zone.
+  await until('the policy zone is applied', () => /rpz: posture\.rpz: reload done/.test(named.output()))
   t.same(await answersOf(named, port, Object.keys(EXPECTED)), EXPECTED)
 })
 
