@@ -11,7 +11,7 @@ export const FRAMING_REMARKS: Readonly<Record<FramingFault, string>> = {
   lineEnd:
     'octet counts are wrong (line ends were used): count the bytes after the blank, or send lines without counts',
   noCount: 'some messages of a connection have no octet count: use one framing for all of them',
-  lost: 'messages are lost because octet counts are wrong: count the bytes after the blank, or send lines without counts',
+  lost: 'connections are closed because octet counts are wrong: count the bytes after the blank, or send lines without counts',
 }
 
 /** @param framing messages by fault, as sources count them */
