@@ -17,40 +17,33 @@ import {
   TAB,
   textAtIgnoreCase,
 } from './bytes.ts'
-import {
-  CellKind,
-  CsvLearning,
-  CsvTable,
-  cellKind,
-  isOtherRow,
-  LEARNED_COLUMNS_MAX,
-  tableOfHeader,
-} from './csv-table.ts'
+import { CellKind, CsvTable, cellKind, isOtherRow, tableOfHeader } from './csv-table.ts'
 import { Fields } from './fields.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
  * A table of any vendor (RFC 4180 and its variants), delimited by a comma, semicolon, TAB or bar. A
- * header line names the columns; else their content does, over the first lines of a source
- * (CsvLearning); else the line alone, if it has exactly one time, one address and one host.
+ * header line names the columns; else a line must have exactly one time, one address and one host.
  * Tried last, because nothing identifies the format.
  */
 export const anyCsv: LogFormat = { id: 'any-csv', read, continues }
 
 const COLUMNS_MIN = 3
+/** Wider tables need a header. */
+const CONTENT_COLUMNS_MAX = 64
 /** A longer cell is a text, which may begin with the same word as an action. */
 const ACTION_BYTES_MAX = 32
 /** Lines of a report before and after its table. */
 const FOOTERS = ['total', 'totals', 'rows', 'row count', 'records', 'end of report', 'end of file']
 
 const cells = new Fields()
-const kinds = new Uint8Array(LEARNED_COLUMNS_MAX)
+const kinds = new Uint8Array(CONTENT_COLUMNS_MAX)
 
 /** Another row of a header's table. */
 function continues(line: LogLine, start: number, end: number): Verdict {
   const { table } = line.memory
-  if (!(table instanceof CsvTable) || table.isLearned) return Verdict.unknown
+  if (!(table instanceof CsvTable)) return Verdict.unknown
   return readRow(line, table, start, end) === Verdict.event ? Verdict.event : Verdict.unknown
 }
 
@@ -103,8 +96,8 @@ function readUnknown(line: LogLine, start: number, end: number, delimiter: numbe
     return Verdict.skip
   }
   // A row that does not fit a header's table is not guessed at.
-  if (memory.table instanceof CsvTable && !memory.table.isLearned) return Verdict.unknown
-  if (count > LEARNED_COLUMNS_MAX || first !== start) return Verdict.unknown
+  if (memory.table instanceof CsvTable) return Verdict.unknown
+  if (count > CONTENT_COLUMNS_MAX || first !== start) return Verdict.unknown
   // The text of a program, in which a client may have written a name with commas.
   if (indexOfText(view, cells.start(0), cells.end(0), ': ') !== NOT_FOUND) return Verdict.unknown
   line.reset()
@@ -154,7 +147,6 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   line.reset()
   if (isImpossible && addresses > 0 && hosts > 0) return line.rejectTime()
   if (times === 0 || addresses === 0) return Verdict.unknown
-  learn(line, count, delimiter)
   // After the path of a web server's own log comes the referer. After an absent cell, a URL may be
   // a referer, if the absent cell is the URL's.
   const isReferer = hasPath || (isAfterAbsent && !isTwice)
@@ -162,9 +154,7 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   if (hosts !== 1 && !hasBareUrl) return Verdict.unknown
   if (takeTime(line, time) !== TimeFound.found) return Verdict.unknown
   if (isOtherRow(view, cells)) return Verdict.noDomain
-  const { table } = line.memory
-  // Of two addresses, either may be the server's or the device's.
-  if (addresses > 1 || (table instanceof CsvLearning && table.hasManyAddresses)) {
+  if (hasTwoAddresses(line, { delimiter, columns: count, address: addresses > 1 ? SEVERAL : client })) {
     return hasBareUrl ? Verdict.noDomain : line.ambiguous('client')
   }
   line.takeClient(cells.start(client), cells.end(client))
@@ -209,18 +199,25 @@ function isSameHost(line: LogLine, first: number, second: number): boolean {
   return true
 }
 
-function learn(line: LogLine, count: number, delimiter: number): void {
-  const { memory, view } = line
-  // A header is better evidence than content.
-  if (memory.table !== undefined && !(memory.table instanceof CsvLearning)) return
-  let learning = memory.table
-  if (learning === undefined || learning.delimiter !== delimiter || learning.columns !== count) {
-    learning = new CsvLearning(delimiter, count)
-    memory.table = learning
-  }
-  if (!learning.add(view, cells, kinds)) return
-  if (learning.hasManyAddresses) learning.restart()
-  else memory.table = learning.decide()
+/** The lines of a source without a header. Kept with the source. */
+interface Layout {
+  readonly delimiter: number
+  readonly columns: number
+  /** The column of the address, or SEVERAL. */
+  readonly address: number
+}
+const SEVERAL = -1
+
+/**
+ * Whether this line or an earlier one of its layout shows two columns of addresses: either may be the
+ * server's or the device's, also where one is absent.
+ */
+function hasTwoAddresses({ memory }: LogLine, { delimiter, columns, address }: Layout): boolean {
+  const before = memory.table as Layout | undefined
+  const isSame = before?.delimiter === delimiter && before.columns === columns
+  const known = isSame && before.address !== address ? SEVERAL : address
+  if (!isSame || before.address !== known) memory.table = { delimiter, columns, address: known }
+  return known === SEVERAL
 }
 
 function occursTwice(view: DataView, start: number, end: number, byte: number): boolean {

@@ -229,13 +229,11 @@ interface Roles {
   readonly kinds: readonly number[]
 }
 
-/** The columns of a source's table. Kept with the source. */
+/** The columns of a source's table, by its header. Kept with the source. */
 export class CsvTable {
   readonly delimiter: number
-  /** The number of columns of the header, or of the learned lines. */
+  /** The number of columns of the header. */
   readonly width: number
-  /** The columns were learned from content, so each row must match them. */
-  readonly isLearned: boolean
   #roles: Roles
   /** The verdict on a row that names a host. */
   readonly #verdict: Verdict
@@ -248,12 +246,11 @@ export class CsvTable {
    * @param verdict of a row that names a host: an event if the columns are evidence of a client's
    * request
    */
-  constructor(delimiter: number, width: number, roles: Roles, verdict: Verdict, isLearned: boolean) {
+  constructor(delimiter: number, width: number, roles: Roles, verdict: Verdict) {
     this.delimiter = delimiter
     this.width = width
     this.#roles = roles
     this.#verdict = verdict
-    this.isLearned = isLearned
   }
 
   /** Reads a row from its cells. Unknown if the row does not match the table. */
@@ -268,8 +265,8 @@ export class CsvTable {
     const time = takeTime(line, cells, roles)
     if (time === TimeFound.impossible) return line.rejectTime()
     const hasClient = cells.takeClients(line, roles.clients)
-    // With a header and a client, a row counts even if its time is unreadable.
-    if (time === TimeFound.none && (this.isLearned || !hasClient)) return this.#failed()
+    // With a client, a row counts even if its time is unreadable.
+    if (time === TimeFound.none && !hasClient) return this.#failed()
     cells.takeActions(line, roles.actions)
     return this.#takeHost(line, cells)
   }
@@ -331,7 +328,6 @@ export class CsvTable {
       hasPath ||= start < end && view.getUint8(start) === SLASH
       if ((kind & HostColumn.file) !== 0 && isFileName(view, start, end)) continue
       const found = line.takeHostOf(start, end)
-      if (this.isLearned && found !== Verdict.skip && isNoHost(line, start, end)) return this.#failed()
       if (found === Verdict.event) return this.#verdictOf(line, cells, kind, hasPath)
       if (found === Verdict.skip) verdict = found
     }
@@ -347,7 +343,6 @@ export class CsvTable {
   }
 
   #isOtherRecord(view: DataView, cells: Fields): boolean {
-    if (this.isLearned) return isOtherRow(view, cells)
     return this.#roles.kinds.some((column) => hasRecordWord(view, cells.start(column), cells.end(column)))
   }
 }
@@ -367,13 +362,6 @@ function takeTime(line: LogLine, cells: Fields, { times, date }: Roles): TimeFou
 
 function isFileName(view: DataView, start: number, end: number): boolean {
   return !hasScheme(view, start, end) && !isPlausibleHost(view, start, end)
-}
-
-/** Whether a cell in a host column is no host, address or URL. */
-function isNoHost(line: LogLine, start: number, end: number): boolean {
-  const kind = cellKind(line, start, end)
-  if (kind === CellKind.bareUrl) return false
-  return kind !== CellKind.host && kind !== CellKind.url && kind !== CellKind.address && kind !== CellKind.absent
 }
 
 /**
@@ -426,7 +414,7 @@ export function tableOfHeader(view: DataView, cells: Fields, delimiter: number):
       .filter(({ id }) => id !== ACTIVITY_FIELD || !isGateway)
       .map(({ column }) => column),
   }
-  return new CsvTable(delimiter, cells.count, roles, verdictOfHeader(kinds), false)
+  return new CsvTable(delimiter, cells.count, roles, verdictOfHeader(kinds))
 }
 
 function kindOf(id: number): FieldKind {
@@ -473,149 +461,4 @@ function hostColumnOf(id: number, kind: FieldKind, kinds: number): HostColumn {
   if (id !== HOST_FIELD && id !== WEBSITE_FIELD && id !== NAME_FIELD) return HostColumn.uncertain
   if (hasAny(kinds, FieldKind.account, FieldKind.user, FieldKind.logger)) return HostColumn.uncertain
   return id === NAME_FIELD ? HostColumn.ownOrFile : HostColumn.own
-}
-
-/** The columns are decided after this many lines of one layout. */
-const LEARNED_LINES = 20
-/** Wider tables without a header are not learned. */
-export const LEARNED_COLUMNS_MAX = 64
-/**
- * Minimum counts among LEARNED_LINES: a cell may be absent, or a device may write another line
- * between its rows.
- */
-const TIMES_MIN = 19
-const ADDRESSES_MIN = 16
-const HOSTS_MIN = 18
-const PATHS_MIN = 10
-const KINDS = Object.keys(CellKind).length
-
-/**
- * The contents of the columns of a source's table without a header. Kept with the source until the
- * columns are decided.
- */
-export class CsvLearning {
-  readonly delimiter: number
-  readonly columns: number
-  #lines = 0
-  /** The number of cells, for each kind and column. */
-  readonly #counts = new Uint8Array(KINDS * LEARNED_COLUMNS_MAX)
-  /** 1 for a column that had an address in at least one line. */
-  readonly #addresses = new Uint8Array(LEARNED_COLUMNS_MAX)
-  readonly #firsts = new Int32Array(LEARNED_COLUMNS_MAX)
-  readonly #differs = new Uint8Array(LEARNED_COLUMNS_MAX)
-
-  constructor(delimiter: number, columns: number) {
-    this.delimiter = delimiter
-    this.columns = columns
-  }
-
-  /**
-   * Counts a line's cells, which have these kinds. Returns true when the columns can be decided.
-   */
-  add(view: DataView, cells: Fields, kinds: Uint8Array): boolean {
-    for (let column = 0; column < this.columns; column++) {
-      const start = cells.start(column)
-      const end = cells.end(column)
-      const place = (kinds[column] ?? 0) * LEARNED_COLUMNS_MAX + column
-      this.#counts[place] = (this.#counts[place] ?? 0) + 1
-      if (kinds[column] === CellKind.address) this.#addresses[column] = 1
-      const sum = sumOf(view, start, end)
-      if (this.#lines === 0) this.#firsts[column] = sum
-      else if (this.#firsts[column] !== sum) this.#differs[column] = 1
-    }
-    this.#lines++
-    return this.#lines === LEARNED_LINES
-  }
-
-  /** The table of the lines, or undefined if the columns are ambiguous. */
-  decide(): CsvTable | undefined {
-    const time = this.#timeColumn()
-    const client = this.#clientColumn()
-    const host = this.#hostColumn()
-    if (time === NO_KEY || client === NO_KEY || host === NO_KEY) return undefined
-    const roles: Roles = {
-      ...{ times: [time], clients: [client], hosts: [host], hostColumns: [HostColumn.requested] },
-      date: this.#count(CellKind.time, time) < TIMES_MIN ? time - 1 : NO_KEY,
-      ...{ user: [], kinds: [], actions: [], sent: [], received: [] },
-    }
-    return new CsvTable(this.delimiter, this.columns, roles, Verdict.event, true)
-  }
-
-  #count(kind: CellKind, column: number): number {
-    return this.#counts[kind * LEARNED_COLUMNS_MAX + column] ?? 0
-  }
-
-  #timeColumn(): number {
-    for (let column = 0; column < this.columns; column++) {
-      if (this.#count(CellKind.time, column) >= TIMES_MIN) return column
-    }
-    for (let column = 1; column < this.columns; column++) {
-      if (this.#count(CellKind.timeOfDay, column) < TIMES_MIN) continue
-      if (this.#count(CellKind.date, column - 1) >= TIMES_MIN) return column
-    }
-    return NO_KEY
-  }
-
-  /**
-   * Whether more than one column has addresses, so that no evidence shows which is the client's.
-   */
-  get hasManyAddresses(): boolean {
-    let columns = 0
-    for (let column = 0; column < this.columns; column++) {
-      // In a column of hosts, an address is the destination of a request without a name.
-      const hasNames = this.#count(CellKind.host, column) + this.#count(CellKind.url, column) > 0
-      if (this.#addresses[column] === 1 && !hasNames) columns++
-    }
-    return columns > 1
-  }
-
-  /** Starts to count again. The columns with addresses stay known. */
-  restart(): void {
-    this.#lines = 0
-    this.#counts.fill(0)
-    this.#differs.fill(0)
-  }
-
-  /** The only column with addresses. */
-  #clientColumn(): number {
-    if (this.hasManyAddresses) return NO_KEY
-    for (let column = 0; column < this.columns; column++) {
-      if (this.#count(CellKind.address, column) >= ADDRESSES_MIN) return column
-    }
-    return NO_KEY
-  }
-
-  /**
-   * The column with names: the first column with URLs, else the only column with hosts. A table
-   * with paths is a web server's own log and has no such column. After a column that held only `-`
-   * or URLs, URLs may be referers.
-   */
-  #hostColumn(): number {
-    let best = NO_KEY
-    let isTied = false
-    let mayBeReferer = false
-    for (let column = 0; column < this.columns; column++) {
-      if (this.#count(CellKind.path, column) >= PATHS_MIN) return NO_KEY
-      const urls = this.#count(CellKind.url, column) + this.#count(CellKind.bareUrl, column)
-      const names = urls + this.#count(CellKind.host, column)
-      if (names < HOSTS_MIN || this.#differs[column] === 0) {
-        mayBeReferer ||= names + this.#count(CellKind.absent, column) === LEARNED_LINES
-        continue
-      }
-      if (urls > 0) {
-        if (!mayBeReferer) return column
-        continue
-      }
-      isTied ||= best !== NO_KEY
-      if (best === NO_KEY) best = column
-    }
-    return isTied ? NO_KEY : best
-  }
-}
-
-/** A hash: two cells with different hashes differ. */
-function sumOf(view: DataView, start: number, end: number): number {
-  let sum = end - start
-  for (let at = start; at < end; at++) sum = (Math.imul(sum, 31) + view.getUint8(at)) | 0
-  return sum
 }
