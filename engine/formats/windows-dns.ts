@@ -11,7 +11,6 @@ import {
   indexOfByte,
   isDigit,
   isText,
-  isUpper,
   KeyTable,
   NOT_FOUND,
   OPEN_BRACKET,
@@ -53,13 +52,15 @@ const CREATED = 'DNS Server log file creation at '
 const PACKET_ID_BYTES_MIN = 8
 const BLOCK_LINE_BYTES_MAX = 200
 
-/** First words of the lines about a packet's parts, which the server writes with details on. */
-const DETAILS = new KeyTable(
-  wordsOf(
-    0,
-    'socket remote time buf msg message: xid flags qr opcode aa tc rd ra z ad cd rcode qcount acount nscount arcount question answer authority additional offset name qtype qclass type class ttl dlen data empty',
-  ),
-)
+/** Lines of the file header, and about a packet's parts, which the server writes with details on. */
+const BLOCK = new TextPrefixes([
+  ...'DNS Server log|Message logging key|Log file wrap at|Field #|-------|blank = |Q = |N = |U = |? = '.split('|'),
+  ...'A = |T = |D = |R = |UDP question info at |UDP response info at |TCP question info at '.split('|'),
+  ...'TCP response info at |Socket = |Remote addr |Time Query=|Buf length = |Msg length = '.split('|'),
+  ...'XID  |Flags  |QR  |OPCODE  |AA  |TC  |RD  |RA  |Z  |CD  |AD  |RCODE  |QCOUNT  |ACOUNT  |NSCOUNT  '.split('|'),
+  ...'ARCOUNT  |QUESTION SECTION:|ANSWER SECTION:|AUTHORITY SECTION:|ADDITIONAL SECTION:|Offset = '.split('|'),
+  ...'Name  |QTYPE  |QCLASS  |TYPE  |CLASS  |TTL  |DLEN  |DATA  '.split('|'),
+])
 /** The lines of the file header that number the columns. */
 const COLUMNS = new KeyTable(
   wordsOf(
@@ -259,47 +260,11 @@ function isDottedTimeBefore(view: DataView, start: number, thread: number): bool
   )
 }
 
-const BEGINNINGS = new TextPrefixes(['DNS Server log', 'Message logging key', 'Log file wrap at', 'Field #', '-------'])
-
-/** A line of the file header or of a packet's details. */
 function isBlock(view: DataView, start: number, end: number): boolean {
-  const at = skipBlanks(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
-  if (at >= end || end - at > BLOCK_LINE_BYTES_MAX) return false
-  if (BEGINNINGS.beginAt(view, at, end)) return true
-  const stop = tokenEnd(view, at, end)
-  if (textAt(view, at, end, 'UDP ') || textAt(view, at, end, 'TCP ')) return isInfoAt(view, stop, end)
-  // `R = Response`, `blank = Query`
-  if (stop - at === 1 || isText(view, at, stop, 'blank')) {
-    if (textAt(view, stop, end, ' = ') && stop + 3 < end && isUpper(view.getUint8(stop + 3))) return true
-  }
-  const digits = digitsEnd(view, at, stop)
-  if (digits === stop && stop - at <= 2) {
-    const word = skipBlanks(view, stop, end)
-    return word > stop && COLUMNS.find(view, word, tokenEnd(view, word, end)) >= 0
-  }
-  if (!isUpper(view.getUint8(at)) && !isText(view, at, end, 'empty')) return false
-  return DETAILS.find(view, at, stop) >= 0 && isDetail(view, at, stop, end)
-}
-
-/** `UDP question info at 000000A1B2C3D4E0` */
-function isInfoAt(view: DataView, at: number, end: number): boolean {
-  const word = skipBlanks(view, at, end)
-  return textAt(view, tokenEnd(view, word, end), end, ' info at ')
-}
-
-/**
- * `Socket = 512`, `Remote addr 192.0.2.45, port 50001`, `Buf length = 0x0fa0 (4000)`, `XID
- * 0x71aa`, `QUESTION SECTION:`, `Message:`, `empty`.
- */
-function isDetail(view: DataView, start: number, stop: number, end: number): boolean {
-  if (stop >= end) return isText(view, start, stop, 'Message:') || isText(view, start, stop, 'empty')
-  if (textAt(view, stop, end, '  ')) return true
-  const rest = stop + 1
-  return (
-    textAt(view, rest, end, '= ') ||
-    textAt(view, rest, end, 'addr ') ||
-    textAt(view, rest, end, 'length = ') ||
-    textAt(view, rest, end, 'Query=') ||
-    textAt(view, rest, end, 'SECTION:')
-  )
+  if (end - start > BLOCK_LINE_BYTES_MAX) return false
+  const at = skipBlanks(view, start, end)
+  if (BLOCK.beginAt(view, at, end) || isText(view, at, end, 'Message:') || isText(view, at, end, 'empty')) return true
+  const digits = digitsEnd(view, at, Math.min(end, at + 2))
+  const word = skipBlanks(view, digits, end)
+  return digits > at && word > digits && COLUMNS.find(view, word, tokenEnd(view, word, end)) >= 0
 }
