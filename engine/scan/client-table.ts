@@ -46,6 +46,9 @@ export class ClientTable {
   #text = new Uint8Array(64 * 1024)
   #textEnd = 0
   #isProbeLimitReached = false
+  /** Of the last search: the hash, and the slot of the row or where it belongs. */
+  #hash = 0
+  #slot = 0
   /** Number of rows. They are numbered from 0 in order of arrival. */
   count = 0
 
@@ -70,21 +73,42 @@ export class ClientTable {
    * [userStart, userEnd). A new row gets the number that `count` was. The table must not be full.
    */
   rowOf(cell: number, view: DataView, start: number, end: number, userStart: number, userEnd: number): number {
-    const hash = hashOf(cell, view, start, end, userStart, userEnd)
-    const slot = this.#slotOf(cell, hash, view, start, end, userStart, userEnd)
-    const found = this.#slots[slot] ?? 0
-    if (found !== 0) return found - 1
+    const found = this.find(cell, view, start, end, userStart, userEnd)
+    if (found !== NO_ROW) return found
+    if (this.#textEnd + TEXT_BYTES_EACH_MAX > this.#text.length) this.#grow()
     const row = this.count++
-    this.#slots[slot] = row + 1
-    this.#put(row, cell, hash, slot, view, start, end, userStart, userEnd)
+    this.#slots[this.#slot] = row + 1
+    const key = row * KEY_COLUMNS
+    this.#keys[key] = this.#hash
+    this.#keys[key + CELL] = cell
+    this.#keys[key + TEXT_START] = this.#textEnd
+    this.#keys[key + CLIENT_BYTES] = end - start
+    this.#keys[key + USER_BYTES] = userEnd - userStart
+    this.#keys[key + SLOT] = this.#slot
+    this.#keys[key + BITS] = 0
+    const at = row * NUMBER_COLUMNS
+    this.#numbers.fill(0, at, at + NUMBER_COLUMNS)
+    this.#numbers[at + FIRST] = Number.MAX_SAFE_INTEGER
+    for (let from = start; from < end; from++) this.#text[this.#textEnd++] = view.getUint8(from)
+    for (let from = userStart; from < userEnd; from++) this.#text[this.#textEnd++] = view.getUint8(from)
     return row
   }
 
   /** The row of a client of a cell, or NO_ROW. */
   find(cell: number, view: DataView, start: number, end: number, userStart: number, userEnd: number): number {
-    const hash = hashOf(cell, view, start, end, userStart, userEnd)
-    // A free slot has 0, so this is NO_ROW for it.
-    return (this.#slots[this.#slotOf(cell, hash, view, start, end, userStart, userEnd)] ?? 0) - 1
+    const ofClient = keyed.bytes(view, start, end, CLIENT_POSITION, keyed.word(cell, 0, 0))
+    const hash = keyed.bytes(view, userStart, userEnd, USER_POSITION, ofClient)
+    const first = hash & (SLOTS - 1)
+    let slot = first
+    let row = (this.#slots[slot] ?? 0) - 1
+    while (row !== NO_ROW && !this.#isRow(row, cell, hash, view, start, end, userStart, userEnd)) {
+      slot = (slot + 1) & (SLOTS - 1)
+      row = (this.#slots[slot] ?? 0) - 1
+    }
+    if (((slot - first) & (SLOTS - 1)) > PROBES_MAX) this.#isProbeLimitReached = true
+    this.#hash = hash
+    this.#slot = slot
+    return row
   }
 
   /** Adds matches to a row. */
@@ -184,26 +208,6 @@ export class ClientTable {
     return this.clientEnd(row) + (this.#keys[row * KEY_COLUMNS + USER_BYTES] ?? 0)
   }
 
-  /** The slot of a client of a cell, or the free one where its row belongs. */
-  #slotOf(
-    cell: number,
-    hash: number,
-    view: DataView,
-    start: number,
-    end: number,
-    userStart: number,
-    userEnd: number,
-  ): number {
-    const first = hash & (SLOTS - 1)
-    let slot = first
-    for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
-      if (this.#isRow(found - 1, cell, hash, view, start, end, userStart, userEnd)) break
-      slot = (slot + 1) & (SLOTS - 1)
-    }
-    if (((slot - first) & (SLOTS - 1)) > PROBES_MAX) this.#isProbeLimitReached = true
-    return slot
-  }
-
   #isRow(
     row: number,
     cell: number,
@@ -225,41 +229,9 @@ export class ClientTable {
     return true
   }
 
-  #put(
-    row: number,
-    cell: number,
-    hash: number,
-    slot: number,
-    view: DataView,
-    start: number,
-    end: number,
-    userStart: number,
-    userEnd: number,
-  ): void {
-    if (this.#textEnd + TEXT_BYTES_EACH_MAX > this.#text.length) this.#grow()
-    const key = row * KEY_COLUMNS
-    this.#keys[key] = hash
-    this.#keys[key + CELL] = cell
-    this.#keys[key + TEXT_START] = this.#textEnd
-    this.#keys[key + CLIENT_BYTES] = end - start
-    this.#keys[key + USER_BYTES] = userEnd - userStart
-    this.#keys[key + SLOT] = slot
-    this.#keys[key + BITS] = 0
-    const at = row * NUMBER_COLUMNS
-    this.#numbers.fill(0, at, at + NUMBER_COLUMNS)
-    this.#numbers[at + FIRST] = Number.MAX_SAFE_INTEGER
-    for (let from = start; from < end; from++) this.#text[this.#textEnd++] = view.getUint8(from)
-    for (let from = userStart; from < userEnd; from++) this.#text[this.#textEnd++] = view.getUint8(from)
-  }
-
   #grow(): void {
     const longer = new Uint8Array(Math.min(TEXT_BYTES_MAX, this.#text.length * 2))
     longer.set(this.#text)
     this.#text = longer
   }
-}
-
-function hashOf(cell: number, view: DataView, start: number, end: number, userStart: number, userEnd: number): number {
-  const hash = keyed.bytes(view, start, end, CLIENT_POSITION, keyed.word(cell, 0, 0))
-  return keyed.bytes(view, userStart, userEnd, USER_POSITION, hash)
 }
