@@ -85,17 +85,15 @@ class FirstScans {
   }
 }
 
-/** Buffered events of one organization that start a scan at once. */
+/** Buffered events of one organization that start a scan, with the next poll. */
 export const EVENTS_FOR_IMMEDIATE_SCAN = 5000
-/**
- * Minimum milliseconds between two such scans. On a busy link, scans would otherwise follow each
- * other without a pause, each with the full cost of all platforms. Later events are in the next
- * scan.
- */
-const IMMEDIATE_SCAN_GAP_MS = 1000
 
 const CHECK_EVERY_MS = MINUTE_MS
-const POLL_REQUESTS_EVERY_MS = SECOND_MS
+/**
+ * On a busy link, scans of full buffers would without a pause follow each other, each with the full
+ * cost of all platforms.
+ */
+const POLL_EVERY_MS = SECOND_MS
 
 /** Counters of the schedule since its start. */
 interface ScanCounters {
@@ -120,7 +118,7 @@ interface ScanCounters {
 
 /**
  * Schedules the scans of all organizations in groups: by their frequency, counted from the creation
- * of the organization; quickly after its first event; at once when the buffer has
+ * of the organization; quickly after its first event; within a second when the buffer has
  * enough events; when a decision about a platform expires; and on request of an administrator.
  * After a downtime, one scan replaces all missed ones.
  */
@@ -160,12 +158,8 @@ export class ScanSchedule {
   readonly #failing = new Set<string>()
   /** Of these, organizations whose scan took too much CPU time. */
   readonly #overBudget = new Set<string>()
-  /**
-   * When the last immediate scan of an organization ended, and the timers of those that wait for
-   * the next one.
-   */
-  readonly #immediateAtMs = new Map<string, number>()
-  readonly #waiting = new Map<string, NodeJS.Timeout>()
+  /** Organizations whose buffer has EVENTS_FOR_IMMEDIATE_SCAN. */
+  readonly #full = new Set<string>()
   readonly #firstScans: FirstScans
   readonly #timers: NodeJS.Timeout[] = []
   #stopped = false
@@ -184,7 +178,7 @@ export class ScanSchedule {
     this.check()
     this.#timers.push(
       setInterval(() => this.check(), CHECK_EVERY_MS),
-      setInterval(() => this.pollRequests(), POLL_REQUESTS_EVERY_MS),
+      setInterval(() => this.poll(), POLL_EVERY_MS),
     )
   }
 
@@ -204,8 +198,6 @@ export class ScanSchedule {
   async stop(): Promise<void> {
     this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
-    for (const timer of this.#waiting.values()) clearTimeout(timer)
-    this.#waiting.clear()
     this.#queue.clear()
     await this.#running
     await this.#executor.close()
@@ -237,7 +229,6 @@ export class ScanSchedule {
   check(): void {
     this.#failedSinceCheck.clear()
     this.#unstarted.clear()
-    this.#immediateAtMs.clear()
     const nowMs = this.#clock.nowMs()
     const ids = this.#store.environment.read(() => this.#store.organizations.ids())
     this.#forgetOthers(new Set(ids))
@@ -251,7 +242,7 @@ export class ScanSchedule {
         })
       }
     }
-    this.pollRequests()
+    this.poll()
   }
 
   /** Removes the state of organizations that were removed. */
@@ -282,33 +273,30 @@ export class ScanSchedule {
     return decisionExpiresAtMs !== undefined && decisionExpiresAtMs <= nowMs
   }
 
-  /** Queues the scans that administrators requested. */
-  pollRequests(): void {
+  /** Queues the scans that administrators requested, first scans, and scans of full buffers. */
+  poll(): void {
     for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
       // A request stays pending until the thread has started the scan, which may take seconds.
       if (this.#unstarted.has(organizationId) || this.#inProgress.has(organizationId)) continue
       this.#enqueue(organizationId, 'administrator')
     }
     for (const organizationId of this.#firstScans.takeDue(this.#clock.nowMs())) this.#enqueue(organizationId, 'first')
+    for (const organizationId of this.#full) {
+      if (this.#inProgress.has(organizationId)) continue
+      this.#full.delete(organizationId)
+      if (this.#hasFullBuffer(organizationId)) this.#enqueue(organizationId, 'buffer')
+    }
+  }
+
+  #hasFullBuffer(organizationId: string): boolean {
+    return this.#store.buffer.count(organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN
   }
 
   /** Call after events were buffered. */
   noteBuffered(organizationId: string): void {
     if (this.#stopped || this.#failedSinceCheck.has(organizationId)) return
     this.#noteFirst(organizationId)
-    if (this.#waiting.has(organizationId)) return
-    if (this.#store.buffer.count(organizationId) < EVENTS_FOR_IMMEDIATE_SCAN) return
-    const sinceMs = this.#clock.nowMs() - (this.#immediateAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY)
-    // A clock that was set back must not delay the scan.
-    if (sinceMs >= IMMEDIATE_SCAN_GAP_MS || sinceMs < 0) this.#enqueue(organizationId, 'buffer')
-    else {
-      const later = (): void => {
-        this.#waiting.delete(organizationId)
-        if (this.#store.buffer.count(organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
-          this.#enqueue(organizationId, 'buffer')
-      }
-      this.#waiting.set(organizationId, setTimeout(later, IMMEDIATE_SCAN_GAP_MS - sinceMs))
-    }
+    if (!this.#full.has(organizationId) && this.#hasFullBuffer(organizationId)) this.#full.add(organizationId)
   }
 
   #noteFirst(organizationId: string): void {
@@ -356,7 +344,6 @@ export class ScanSchedule {
   #note(outcome: ScanOutcome): void {
     const { scan, trigger, left } = outcome
     const { organizationId } = scan
-    if (trigger === 'buffer') this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
     if (scan.status === 'failed') {
       this.#noteFailed(organizationId)
       if (outcome.isOverBudget) {
@@ -395,6 +382,7 @@ export class ScanSchedule {
     this.counters.failed++
     this.#failedSinceCheck.add(organizationId)
     this.#failing.add(organizationId)
+    this.#full.delete(organizationId)
     // Makes a scheduled scan due again at the next check instead of the next period.
     this.#periodSeen.delete(organizationId)
   }

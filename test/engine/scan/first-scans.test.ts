@@ -62,7 +62,7 @@ class Run {
       this.clock.add(stepMs)
       this.#seconds += stepMs / SECOND_MS
       if (this.#seconds % 60 === 0) this.#schedule.check()
-      else this.#schedule.pollRequests()
+      else this.#schedule.poll()
       await this.#schedule.idle()
     }
   }

@@ -245,7 +245,7 @@ for (const { name, failure, entry } of [
     const { log, entries } = capturedLog()
     const run = () => Promise.reject(failure)
     const schedule = new ScanSchedule(store, registries, clock, log, { run, close: async () => {} })
-    schedule.pollRequests()
+    schedule.poll()
     await schedule.idle()
     t.match(entries, [{ ...entry, msg: 'could not start scans; events stay buffered', organizations: 1 }])
     t.equal('err' in (entries[0] ?? {}), failure === bug)

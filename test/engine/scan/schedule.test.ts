@@ -1,4 +1,3 @@
-import { mock } from 'node:test'
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { deferred } from '../../../engine/kernel/process/deferred.ts'
@@ -116,52 +115,29 @@ t.test('evidence that has expired is a reason for a scheduled scan', async (t) =
   t.equal(completed(opened, id), 2, 'the day left the window')
 })
 
-t.test('5,000 buffered events start a scan at once; 4,999 do not', async (t) => {
+t.test('5,000 buffered events start a scan with the next poll; 4,999 do not', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const schedule = scheduleOf(opened)
   const sender = new Sender()
-  bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN - 1, sender)
-  schedule.noteBuffered(id)
-  await schedule.idle()
-  t.equal(completed(opened, id), 0)
-  bufferEvents(opened, id, 1, sender)
-  schedule.noteBuffered(id)
-  await schedule.idle()
-  t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsAdded: 5000 }])
-})
-
-t.test('buffers that fill up within the same second share a scan', async (t) => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const schedule = scheduleOf(opened)
-  t.teardown(() => schedule.stop())
-  bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
-  schedule.noteBuffered(id)
-  await schedule.idle()
-  t.equal(completed(opened, id), 1, 'the first at once')
-  for (let time = 0; time < 3; time++) {
-    clock.add(100)
-    bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
+  const buffer = async (count: number) => {
+    bufferEvents(opened, id, count, sender)
     schedule.noteBuffered(id)
     await schedule.idle()
   }
-  t.equal(completed(opened, id), 1)
-  mock.timers.tick(1000)
-  await schedule.idle()
-  t.equal(completed(opened, id), 2)
-  t.equal(store.buffer.count(id), 0)
-  mock.timers.tick(10_000)
-  await schedule.idle()
-  t.equal(completed(opened, id), 2, 'one for all')
-  clock.add(5000)
-  bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
-  schedule.noteBuffered(id)
-  await schedule.idle()
-  t.equal(completed(opened, id), 3, 'and the next at once again')
+  const poll = () => {
+    schedule.poll()
+    return schedule.idle()
+  }
+  await buffer(EVENTS_FOR_IMMEDIATE_SCAN - 1)
+  await poll()
+  t.equal(completed(opened, id), 0)
+  for (let time = 0; time < 3; time++) await buffer(EVENTS_FOR_IMMEDIATE_SCAN)
+  t.equal(completed(opened, id), 0, 'a second has several buffers')
+  await poll()
+  t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsAdded: 19_999 }])
+  await poll()
+  t.equal(completed(opened, id), 1, 'and one scan')
 })
 
 t.test('a request leads to one scan, however long the thread takes to start', async (t) => {
@@ -179,13 +155,13 @@ t.test('a request leads to one scan, however long the thread takes to start', as
   }
   const schedule = new ScanSchedule(store, registries, clock, quietLog, { run, close })
   ask()
-  for (let checks = 0; checks < 3; checks++) schedule.pollRequests()
+  for (let checks = 0; checks < 3; checks++) schedule.poll()
   starting.resolve()
   await schedule.idle()
   t.same(runs, [1])
   t.equal(completed(opened, organization.id), 1)
   ask()
-  schedule.pollRequests()
+  schedule.poll()
   await schedule.idle()
   t.same(runs, [1, 1], 'the next request is another scan')
 })
