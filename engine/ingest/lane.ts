@@ -160,8 +160,7 @@ export class Lane implements ConnectionLane {
     const sources = this.pipeline.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
     const rejects = this.pipeline.takeRejects()
     const candidates = this.pipeline.candidates.take()
-    if (sources.length + rejects.length + candidates.length > 0)
-      this.#options.notify({ kind: 'counters', sources, rejects, candidates }, [])
+    this.#options.notify({ kind: 'counters', sources, rejects, candidates, status: this.#status() }, [])
   }
 
   /** The writer has stored a batch, or refused it because its organization was removed. */
@@ -196,7 +195,7 @@ export class Lane implements ConnectionLane {
     return { messages, bytes }
   }
 
-  status(): LaneStatus {
+  #status(): LaneStatus {
     const { sources } = this.pipeline
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
