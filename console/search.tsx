@@ -9,7 +9,7 @@ import { NAVIGATION, pagesOf } from './design/navigation.ts'
 import { Card, countText, Empty, PageHead } from './design/parts.tsx'
 import type { Route } from './http/router.ts'
 import type { Visit } from './http/visit.ts'
-import { DecisionsByName } from './platforms/decisions.ts'
+import { DecisionsByName } from './platforms/decision.tsx'
 
 const PATH = '/search'
 const TEXT_MAX = 100
