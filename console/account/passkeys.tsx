@@ -1,6 +1,6 @@
 import { PASSKEYS_PER_USER_MAX } from '../../engine/limits.ts'
 import type { Passkey } from '../../engine/store/passkeys.ts'
-import { ActionButton, Field, FormError, PasskeyForm, SubmitOrCancel, TwoStep } from '../design/form.tsx'
+import { ActionButton, Field, FormError, PasskeyForm, Submit, TwoStep } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
 import { Card, NarrowCard, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table, timeColumn } from '../design/table.tsx'
@@ -137,7 +137,7 @@ export function AddPasskey({ form, options, host, suggestedName }: AddPasskeyPro
           <noscript>
             <p class="error">Passkeys need JavaScript.</p>
           </noscript>
-          <SubmitOrCancel cancel="/account">Create the passkey</SubmitOrCancel>
+          <Submit cancel="/account">Create the passkey</Submit>
         </PasskeyForm>
       </NarrowCard>
     </>

@@ -54,12 +54,6 @@ function frameworksOf({ site, organization }: Visit): readonly (readonly [AnyFra
   ]
 }
 
-/** All assessments, open ones first. Reads all items of each. */
-export function allAssessments(visit: Visit): readonly AssessmentRow[] {
-  const { open, completed } = assessmentsOf(visit)
-  return [...open, ...completed].map(rowReader(visit))
-}
-
 /** The open assessments, most recently changed first, and the completed ones, newest first. */
 function assessmentsOf({ site, organization }: Visit) {
   const all = site.store.assessments.ofOrganization(organization.id)

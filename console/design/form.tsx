@@ -213,25 +213,26 @@ export function Checks({
   )
 }
 
-/** The button that sends a form, and the link that leaves it. */
-export function SubmitOrCancel({
-  cancel,
-  look = 'first',
-  children,
-}: {
+interface SubmitProps {
+  /** `plain`: the button is not the most important one of the page. */
+  readonly look?: 'first' | 'danger' | 'plain' | undefined
   /** The address of the page to return to. */
-  readonly cancel: string
-  readonly look?: 'first' | 'danger'
+  readonly cancel?: string | undefined
   readonly children: ComponentChildren
-}) {
+}
+
+/** The button that sends a form, and the link that leaves it. */
+export function Submit({ look = 'first', cancel, children }: SubmitProps) {
   return (
     <div class="row">
-      <button class={look} type="submit">
+      <button class={look === 'plain' ? undefined : look} type="submit">
         {children}
       </button>
-      <a class="button" href={cancel}>
-        Cancel
-      </a>
+      {cancel !== undefined && (
+        <a class="button" href={cancel}>
+          Cancel
+        </a>
+      )}
     </div>
   )
 }
@@ -243,29 +244,20 @@ interface FormProps {
   readonly form?: FormState | undefined
   /** The words on the button. */
   readonly submit: ComponentChildren
-  /** The address of the page to return to. */
   readonly cancel?: string
-  /** `plain`: the button is not the most important one of the page. */
-  readonly look?: 'first' | 'danger' | 'plain'
+  readonly look?: SubmitProps['look']
   readonly children?: ComponentChildren
 }
 
 /** A form with its errors, its fields and its button. */
-export function Form({ action, form, submit, cancel, look = 'first', children }: FormProps) {
+export function Form({ action, form, submit, cancel, look, children }: FormProps) {
   return (
     <form class="stack" method="post" action={action}>
       {form !== undefined && <FormError form={form} />}
       {children}
-      <div class="row">
-        <button class={look === 'plain' ? undefined : look} type="submit">
-          {submit}
-        </button>
-        {cancel !== undefined && (
-          <a class="button" href={cancel}>
-            Cancel
-          </a>
-        )}
-      </div>
+      <Submit look={look} cancel={cancel}>
+        {submit}
+      </Submit>
     </form>
   )
 }

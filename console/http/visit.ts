@@ -30,7 +30,7 @@ export interface RequestFacts {
   readonly fields: FormFields
 }
 
-export interface VisitPageOptions extends PageOptions {
+interface VisitPageOptions extends PageOptions {
   /** The form on the page, whose status and fields are those of the answer. */
   readonly form?: FormState
   /** What the page says after a change, by the query's `done`. */

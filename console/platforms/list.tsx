@@ -74,7 +74,7 @@ export interface PlatformRow {
 }
 
 /** The platforms of the latest scan, filtered by the query: `q`, the range, `state`, `use`, `new`, `type`. */
-export function platformsView(visit: Visit) {
+function platformsView(visit: Visit) {
   const { site, organization, nowMs } = visit
   const { query } = visit.request
   const { scan, platforms: all } = listedDiscovery(site.store, organization)

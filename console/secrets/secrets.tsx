@@ -95,7 +95,7 @@ export function revokeColumn<Row extends SecretRow>(path: string, action: Action
 }
 
 /** The page of one kind of secrets. */
-export interface SecretPages<Row extends SecretRow> {
+interface SecretPages<Row extends SecretRow> {
   readonly path: string
   readonly title: string
   readonly about: string

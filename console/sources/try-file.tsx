@@ -136,12 +136,12 @@ export const TRY_FILE_ROUTES: readonly Route[] = [
     const copy = visit.may('ingest.file') ? keptFiles.begin() : undefined
     const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled), copy)
     if (outcome.kind === 'read') {
-      counters.noteTriedFile('read')
+      counters.note('triedFile', 'read')
       const tried = triedFile(visit, outcome, await adding(visit, outcome))
       return visit.page(TITLE, PATH, TryFile({ visit, tried }))
     }
     const { status, message } = outcome
-    counters.noteTriedFile(RETRY_STATUSES.has(status) ? 'busy' : status < 500 ? 'refused' : 'failed')
+    counters.note('triedFile', RETRY_STATUSES.has(status) ? 'busy' : status < 500 ? 'refused' : 'failed')
     const fields = RETRY_STATUSES.has(status) ? ['retry-after', String(RETRY_SECONDS)] : []
     return visit.page(TITLE, PATH, TryFile({ visit, error: message }), { status, fields })
   }),
