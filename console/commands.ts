@@ -62,16 +62,19 @@ export function runAccountCommand(accounts: Accounts, command: AccountCommandNam
   return run(accounts, parameters)
 }
 
-/** The context of a command, in the writing thread. */
-export interface CommandContext {
-  /**
-   * Acts on behalf of the member who sent the command: checks the role, and writes the audit entry.
-   */
-  readonly administration: Administration
-  readonly organization: Organization
-  readonly catalog: Catalog
+/** The platforms that commands name, in the writing thread. */
+interface Catalogs {
+  readonly own: Catalog
   /** The platforms that all organizations share, which custom platforms change. */
-  readonly sharedCatalog: Catalog
+  readonly shared: Catalog
+}
+
+/** What a command names: a key, a token, a channel, an assessment. */
+interface Id {
+  readonly id: string
+}
+interface Name {
+  readonly name: string
 }
 
 /** A decision about platforms, by id. */
@@ -91,102 +94,85 @@ export interface DeadLetters {
   readonly sequence: number | undefined
 }
 
-type Command<P, R> = (context: CommandContext, parameters: P) => R
+/**
+ * `by` acts on behalf of the member who sent the command: it checks the role, and writes the audit
+ * entry.
+ */
+export type Command<P, R> = (by: Administration, organization: Organization, parameters: P, catalogs: Catalogs) => R
 
 /**
  * The changes that pages can make. Each is one use case of engine/admin. Parameters and results
  * pass between threads, so they are plain values.
  */
 export const COMMANDS = {
-  'api-key.create': ({ administration, organization }, given: { label: string; scopes: readonly Scope[] }) =>
-    administration.apiKeys.create(organization, given.label, given.scopes),
-  'api-key.revoke': ({ administration, organization }, given: { id: string }) =>
-    administration.apiKeys.revoke(organization, given.id),
-  'api-key.rotate': (
-    { administration, organization },
-    given: { id: string; graceMs: number; expiresAtMs: number | undefined },
-  ) => administration.apiKeys.rotate(organization, given.id, given),
-  'token.generate': ({ administration, organization }, given: { label: string }) =>
-    administration.tokens.generate(organization, given.label),
-  'token.revoke': ({ administration, organization }, given: { id: string }) =>
-    administration.tokens.revoke(organization, given.id),
-  'approval.add': ({ administration, organization, catalog }, { platforms, ...terms }: PlatformDecision) =>
-    administration.approvals.add(organization, catalog, platforms, terms),
-  'approval.reject': ({ administration, organization, catalog }, { platforms, ...terms }: PlatformDecision) =>
-    administration.approvals.reject(organization, catalog, platforms, terms),
-  'approval.remove': ({ administration, organization, catalog }, given: { platforms: readonly string[] }) =>
-    administration.approvals.remove(organization, catalog, given.platforms),
-  'approval.undo': ({ administration, organization }, given: { decidedAtMs: number }) =>
-    administration.approvals.undo(organization, given.decidedAtMs),
-  'scan.request': ({ administration, organization }, _: Record<string, never>) =>
-    administration.scans.request(organization),
+  'api-key.create': (by, organization, given: { label: string; scopes: readonly Scope[] }) =>
+    by.apiKeys.create(organization, given.label, given.scopes),
+  'api-key.revoke': (by, organization, { id }: Id) => by.apiKeys.revoke(organization, id),
+  'api-key.rotate': (by, organization, given: { id: string; graceMs: number; expiresAtMs: number | undefined }) =>
+    by.apiKeys.rotate(organization, given.id, given),
+  'token.generate': (by, organization, given: { label: string }) => by.tokens.generate(organization, given.label),
+  'token.revoke': (by, organization, { id }: Id) => by.tokens.revoke(organization, id),
+  'approval.add': (by, organization, { platforms, ...terms }: PlatformDecision, { own }) =>
+    by.approvals.add(organization, own, platforms, terms),
+  'approval.reject': (by, organization, { platforms, ...terms }: PlatformDecision, { own }) =>
+    by.approvals.reject(organization, own, platforms, terms),
+  'approval.remove': (by, organization, given: { platforms: readonly string[] }, { own }) =>
+    by.approvals.remove(organization, own, given.platforms),
+  'approval.undo': (by, organization, given: { decidedAtMs: number }) =>
+    by.approvals.undo(organization, given.decidedAtMs),
+  'scan.request': (by, organization, _: Record<string, never>) => by.scans.request(organization),
   'organization.set': (
-    { administration, organization },
+    by,
+    organization,
     given: Pick<OrganizationSettings, 'domain' | 'scanFrequency' | 'evidenceWindowDays'>,
-  ) => administration.organizations.set(organization, given),
-  'organization.rename': ({ administration, organization }, given: { name: string }) =>
-    administration.organizations.rename(organization, given.name),
-  'retention.set': ({ administration, organization }, given: Partial<Retention>) =>
-    administration.retention.set(organization, given),
-  'client.read': ({ administration, organization }, given: ClientReading) =>
-    administration.clients.note(organization, given),
-  'client.reveal': ({ administration, organization }, given: { pseudonym: string }) =>
-    administration.clients.reveal(organization, given.pseudonym),
-  'client.export': ({ administration, organization }, given: { person: readonly string[] }) =>
-    administration.persons.noteExport(organization, given.person),
+  ) => by.organizations.set(organization, given),
+  'organization.rename': (by, organization, { name }: Name) => by.organizations.rename(organization, name),
+  'retention.set': (by, organization, given: Partial<Retention>) => by.retention.set(organization, given),
+  'client.read': (by, organization, given: ClientReading) => by.clients.note(organization, given),
+  'client.reveal': (by, organization, given: { pseudonym: string }) => by.clients.reveal(organization, given.pseudonym),
+  'client.export': (by, organization, given: { person: readonly string[] }) =>
+    by.persons.noteExport(organization, given.person),
   // The scan that this requests finishes the erasure.
-  'client.erase': ({ administration, organization }, given: { person: readonly string[] }) =>
-    administration.persons.erase(organization, given.person),
+  'client.erase': (by, organization, given: { person: readonly string[] }) =>
+    by.persons.erase(organization, given.person),
   // The scan that this requests erases what must not be kept.
-  'client.set': (
-    { administration, organization },
-    given: Pick<OrganizationSettings, 'clients' | 'apiClients' | 'alertPeople'>,
-  ) => administration.organizations.set(organization, given),
-  'client.name': ({ administration: { clientNames, clientGroups }, organization }, given: NamesOfClients) => {
+  'client.set': (by, organization, given: Pick<OrganizationSettings, 'clients' | 'apiClients' | 'alertPeople'>) =>
+    by.organizations.set(organization, given),
+  'client.name': ({ clientNames, clientGroups }, organization, given: NamesOfClients) => {
     if ('groups' in given) clientGroups.replace(organization, given)
     else if ('hosts' in given) clientNames.importHosts(organization, given.hosts)
     else if (given.name === undefined) clientNames.removeNetwork(organization, given.network)
     else clientNames.addNetwork(organization, given.network, given.name)
   },
-  'manager.notify': ({ administration, organization }, given: ManagerMails) => {
-    administration.managers.notifyManagers(organization, given)
+  'manager.notify': (by, organization, given: ManagerMails) => {
+    by.managers.notifyManagers(organization, given)
   },
-  'view.save': ({ administration, organization }, given: SavedView) =>
-    administration.savedViews.save(organization, given),
-  'view.remove': ({ administration, organization }, given: { name: string }) =>
-    administration.savedViews.remove(organization, given.name),
-  'block-list-link.create': (
-    { administration, organization },
-    { label, ...selection }: { label: string } & BlockListSelection,
-  ) => administration.blockListLinks.create(organization, label, selection),
-  'block-list-link.revoke': ({ administration, organization }, given: { id: string }) =>
-    administration.blockListLinks.revoke(organization, given.id),
-  'alert-channel.add': ({ administration, organization }, given: SealedChannel) =>
-    administration.alerts.addChannel(organization, given),
-  'alert-channel.remove': ({ administration, organization }, given: { id: string }) =>
-    administration.alerts.removeChannel(organization, given.id),
-  'alert-channel.test': ({ administration, organization }, given: { id: string }) =>
-    administration.alerts.beginTest(organization, given.id),
-  'alert-rule.set': ({ administration, organization }, given: { rule: AlertRule; threshold: number | undefined }) =>
-    administration.alerts.setThreshold(organization, given.rule, given.threshold),
-  'alert-rule.mute': ({ administration, organization }, given: { rule: AlertRule }) =>
-    administration.alerts.mute(organization, given.rule, true),
-  'alert-rule.unmute': ({ administration, organization }, given: { rule: AlertRule }) =>
-    administration.alerts.mute(organization, given.rule, false),
-  'alert.retry': ({ administration, organization }, given: DeadLetters) =>
-    administration.alerts.retry(organization, given.channelId, given.sequence),
-  'alert.discard': ({ administration, organization }, given: DeadLetters) =>
-    administration.alerts.discard(organization, given.channelId, given.sequence),
-  'registry.add': ({ administration, organization, sharedCatalog }, given: ReadRegistryFile) =>
-    administration.ownPlatforms.add(organization, sharedCatalog, given),
-  'registry.remove': ({ administration, organization }, given: { ids: readonly string[] }) =>
-    administration.ownPlatforms.remove(organization, given.ids),
-  'candidate.dismiss': ({ administration, organization }, given: { name: string }) =>
-    administration.candidates.dismiss(organization, given.name),
-  'candidate.restore': ({ administration, organization }, given: { name: string }) =>
-    administration.candidates.restore(organization, given.name),
+  'view.save': (by, organization, given: SavedView) => by.savedViews.save(organization, given),
+  'view.remove': (by, organization, { name }: Name) => by.savedViews.remove(organization, name),
+  'block-list-link.create': (by, organization, { label, ...selection }: { label: string } & BlockListSelection) =>
+    by.blockListLinks.create(organization, label, selection),
+  'block-list-link.revoke': (by, organization, { id }: Id) => by.blockListLinks.revoke(organization, id),
+  'alert-channel.add': (by, organization, given: SealedChannel) => by.alerts.addChannel(organization, given),
+  'alert-channel.remove': (by, organization, { id }: Id) => by.alerts.removeChannel(organization, id),
+  'alert-channel.test': (by, organization, { id }: Id) => by.alerts.beginTest(organization, id),
+  'alert-rule.set': (by, organization, given: { rule: AlertRule; threshold: number | undefined }) =>
+    by.alerts.setThreshold(organization, given.rule, given.threshold),
+  'alert-rule.mute': (by, organization, given: { rule: AlertRule }) => by.alerts.mute(organization, given.rule, true),
+  'alert-rule.unmute': (by, organization, given: { rule: AlertRule }) =>
+    by.alerts.mute(organization, given.rule, false),
+  'alert.retry': (by, organization, given: DeadLetters) =>
+    by.alerts.retry(organization, given.channelId, given.sequence),
+  'alert.discard': (by, organization, given: DeadLetters) =>
+    by.alerts.discard(organization, given.channelId, given.sequence),
+  'registry.add': (by, organization, given: ReadRegistryFile, { shared }) =>
+    by.ownPlatforms.add(organization, shared, given),
+  'registry.remove': (by, organization, given: { ids: readonly string[] }) =>
+    by.ownPlatforms.remove(organization, given.ids),
+  'candidate.dismiss': (by, organization, { name }: Name) => by.candidates.dismiss(organization, name),
+  'candidate.restore': (by, organization, { name }: Name) => by.candidates.restore(organization, name),
   'assessment.create': (
-    { administration, organization },
+    by,
+    organization,
     given: {
       framework: AnyFrameworkId
       title: string | undefined
@@ -194,11 +180,11 @@ export const COMMANDS = {
       /** Whose answers are carried over. */
       from: string | undefined
     },
-  ) => administration.assessments.create(organization, given.framework, given.title, given.profile, given.from),
-  'assessment.update': ({ administration, organization }, given: { id: string }) =>
-    administration.assessments.update(organization, given.id),
+  ) => by.assessments.create(organization, given.framework, given.title, given.profile, given.from),
+  'assessment.update': (by, organization, { id }: Id) => by.assessments.update(organization, id),
   'assessment.change': (
-    { administration, organization },
+    by,
+    organization,
     given: {
       id: string
       item: string
@@ -206,53 +192,38 @@ export const COMMANDS = {
       note: string | undefined
       seen: SeenItem | undefined
     },
-  ) => administration.assessments.answer(organization, given.id, given.item, given.answer, given.note, given.seen),
+  ) => by.assessments.answer(organization, given.id, given.item, given.answer, given.note, given.seen),
   'assessment.assign': (
-    { administration, organization },
+    by,
+    organization,
     { id, item, seen, ...given }: { id: string; item: string; seen: SeenWork } & Partial<SeenWork>,
-  ) => administration.assessments.assign(organization, id, item, given, seen),
-  'assessment.comment': ({ administration, organization }, given: { id: string; item: string; text: string }) =>
-    administration.assessments.comment(organization, given.id, given.item, given.text),
-  'assessment.submit': ({ administration, organization }, given: { id: string; item: string }) =>
-    administration.assessments.review(organization, given.id, given.item, 'submit'),
-  'assessment.approve': (
-    { administration, organization },
-    given: { id: string; item: string; step: 'approve' | 'reopen' },
-  ) => administration.assessments.review(organization, given.id, given.item, given.step),
-  'assessment.complete': ({ administration, organization }, given: { id: string }) =>
-    administration.assessments.complete(organization, given.id),
-  'framework.add': ({ administration, organization }, given: ReadFramework) =>
-    administration.frameworks.add(organization, given),
-  'framework.remove': ({ administration, organization }, given: { id: string }) =>
-    administration.frameworks.remove(organization, given.id),
-  'recommendation.status': (
-    { administration, organization },
-    given: { id: string; status: RecommendationStatus; reason: string },
-  ) => administration.recommendations.setStatus(organization, given.id, given.status, given.reason),
-  'recommendation.owner': (
-    { administration, organization },
-    { id, ...given }: { id: string; owner: string; dueOn: string },
-  ) => administration.recommendations.assign(organization, id, given),
-  'member.add': ({ administration, organization }, given: { name: string; role: Role }) =>
-    administration.members.add(organization, given.name, given.role),
-  'member.invite': ({ administration, organization }, given: { name: string }) =>
-    administration.accountLinks.invite(organization, given.name),
-  'invitation.withdraw': ({ administration, organization }, given: { name: string }) =>
-    administration.accountLinks.withdraw(organization, given.name),
-  'member.role': ({ administration, organization }, given: { name: string; role: Role }) =>
-    administration.members.setRole(organization, given.name, given.role),
-  'member.remove': ({ administration, organization }, given: { name: string }) =>
-    administration.members.remove(organization, given.name),
-  'member.allow': ({ administration, organization }, given: { name: string }) =>
-    administration.members.allow(organization, given.name),
-  'sign-in.set': (
-    { administration, organization },
-    given: { settings: SignInSettings; clientSecret: SealedSecret | undefined },
-  ) => administration.signIn.set(organization, given.settings, given.clientSecret),
-  'sign-in.remove': ({ administration, organization }, _: Record<string, never>) =>
-    administration.signIn.remove(organization),
+  ) => by.assessments.assign(organization, id, item, given, seen),
+  'assessment.comment': (by, organization, given: { id: string; item: string; text: string }) =>
+    by.assessments.comment(organization, given.id, given.item, given.text),
+  'assessment.submit': (by, organization, given: { id: string; item: string }) =>
+    by.assessments.review(organization, given.id, given.item, 'submit'),
+  'assessment.approve': (by, organization, given: { id: string; item: string; step: 'approve' | 'reopen' }) =>
+    by.assessments.review(organization, given.id, given.item, given.step),
+  'assessment.complete': (by, organization, { id }: Id) => by.assessments.complete(organization, id),
+  'framework.add': (by, organization, given: ReadFramework) => by.frameworks.add(organization, given),
+  'framework.remove': (by, organization, { id }: Id) => by.frameworks.remove(organization, id),
+  'recommendation.status': (by, organization, given: { id: string; status: RecommendationStatus; reason: string }) =>
+    by.recommendations.setStatus(organization, given.id, given.status, given.reason),
+  'recommendation.owner': (by, organization, { id, ...given }: { id: string; owner: string; dueOn: string }) =>
+    by.recommendations.assign(organization, id, given),
+  'member.add': (by, organization, given: { name: string; role: Role }) =>
+    by.members.add(organization, given.name, given.role),
+  'member.invite': (by, organization, { name }: Name) => by.accountLinks.invite(organization, name),
+  'invitation.withdraw': (by, organization, { name }: Name) => by.accountLinks.withdraw(organization, name),
+  'member.role': (by, organization, given: { name: string; role: Role }) =>
+    by.members.setRole(organization, given.name, given.role),
+  'member.remove': (by, organization, { name }: Name) => by.members.remove(organization, name),
+  'member.allow': (by, organization, { name }: Name) => by.members.allow(organization, name),
+  'sign-in.set': (by, organization, given: { settings: SignInSettings; clientSecret: SealedSecret | undefined }) =>
+    by.signIn.set(organization, given.settings, given.clientSecret),
+  'sign-in.remove': (by, organization, _: Record<string, never>) => by.signIn.remove(organization),
 } as const satisfies Record<string, Command<never, unknown>>
 
 export type CommandName = keyof typeof COMMANDS
-export type CommandParameters<N extends CommandName> = Parameters<(typeof COMMANDS)[N]>[1]
+export type CommandParameters<N extends CommandName> = Parameters<(typeof COMMANDS)[N]>[2]
 export type CommandResult<N extends CommandName> = ReturnType<(typeof COMMANDS)[N]>

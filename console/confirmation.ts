@@ -1,20 +1,24 @@
 import { MINUTE_MS } from '../engine/kernel/process/clock.ts'
 import type { Passkey } from '../engine/store/passkeys.ts'
+import type { User } from '../engine/store/users.ts'
+import type { Fields } from './design/form.tsx'
 import { retryText } from './design/parts.tsx'
-import { FormFields, type FormState } from './form.ts'
+import { FormFields, type FormState, RejectedForm, rejectedForm } from './form.ts'
 import { type Answer, withCookies } from './http/answer.ts'
-import { Confirm, type ConfirmProps, type KeptFields } from './http/confirm.tsx'
+import { Confirm, type ConfirmProps } from './http/confirm.tsx'
 import { setCookie } from './http/cookies.ts'
 import { type Guest, Visit } from './http/visit.ts'
+import type { Verdict } from './sign-in/attempts.ts'
 import { type Answerer, type PasskeySignIn, WRONG } from './sign-in/passkeys.ts'
+import { isPossiblePassword } from './sign-in/passwords.ts'
 import { newSecret, secretHash, trustedBrowser } from './sign-in/secrets.ts'
 import { readAssertion } from './sign-in/webauthn.ts'
 
-interface PasskeyRefusal {
-  readonly error: string
-  readonly status: number
-  /** Additional header fields. */
-  readonly fields: readonly string[]
+/** @throws RejectedForm if the attempt is not allowed */
+export function allowed(verdict: Verdict): () => void {
+  if (verdict.allowed) return verdict.succeeded
+  const seconds = verdict.retryAfterSeconds
+  throw new RejectedForm({ '': `Too many attempts. ${retryText(seconds)}` }, 429, ['retry-after', String(seconds)])
 }
 
 /**
@@ -22,16 +26,16 @@ interface PasskeyRefusal {
  * They are counted by credential and not by user, so that known and unknown credentials get equal
  * answers.
  *
- * @throws OverloadError.
+ * @throws RejectedForm, OverloadError.
  */
 export async function authenticateByPasskey(
   { site, request, nowMs }: Guest,
   passkeys: PasskeySignIn,
   text: string,
   answerer: Answerer,
-): Promise<Passkey | PasskeyRefusal> {
+): Promise<Passkey> {
   const assertion = readAssertion(text)
-  if (assertion === undefined) return { error: WRONG.refused, status: 403, fields: [] }
+  if (assertion === undefined) throw new RejectedForm({ '': WRONG.refused }, 403)
   const named = site.store.passkeys.byCredential(assertion.id)
   const user = named && site.store.users.get(named.userId)
   const attempt = {
@@ -41,16 +45,35 @@ export async function authenticateByPasskey(
     address: request.address,
     trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
   } as const
-  const verdict = site.attempts.begin(attempt, nowMs)
-  if (!verdict.allowed) {
-    const seconds = verdict.retryAfterSeconds
-    const error = `Too many attempts. ${retryText(seconds)}`
-    return { error, status: 429, fields: ['retry-after', String(seconds)] }
-  }
+  const succeeded = allowed(site.attempts.begin(attempt, nowMs))
   const outcome = await passkeys.authenticate(assertion, answerer, nowMs)
-  if ('refused' in outcome) return { error: outcome.refused, status: 403, fields: [] }
-  verdict.succeeded()
+  if ('refused' in outcome) throw new RejectedForm({ '': outcome.refused }, 403)
+  succeeded()
   return outcome
+}
+
+/**
+ * Checks the password of a user, within limits. A name without a user takes the same time.
+ *
+ * @param wrong the errors of the form if the password is wrong
+ * @throws RejectedForm, OverloadError.
+ */
+export async function checkPassword(
+  { site, request, nowMs }: Guest,
+  { name, user, password }: { readonly name: string; readonly user: User | undefined; readonly password: string },
+  wrong: FormState['errors'],
+): Promise<void> {
+  const attempt = {
+    name,
+    of: user === undefined ? 'unknown name' : 'account',
+    address: request.address,
+    trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
+  } as const
+  // Before it is counted: an answer that costs no hash must not displace counters.
+  if (!isPossiblePassword(password)) throw new RejectedForm(wrong, 403)
+  const succeeded = allowed(site.attempts.begin(attempt, nowMs))
+  if (!(await site.passwords.verify(user?.passwordHash, password))) throw new RejectedForm(wrong, 403)
+  succeeded()
 }
 
 /** A confirmed identity allows sensitive changes for this long. */
@@ -58,14 +81,6 @@ const CONFIRMATION_MS = 10 * MINUTE_MS
 /** The names of the fields in the confirmation form. */
 export const PASSWORD_FIELD = 'confirm-password'
 const PASSKEY_FIELD = 'confirm-passkey'
-
-/** Why the user is asked again. */
-interface Refusal {
-  readonly errors: FormState['errors']
-  readonly status: number
-  /** Additional header fields. */
-  readonly fields?: readonly string[]
-}
 
 /** Whether the user may make sensitive changes without another confirmation. */
 export function isConfirmed({ identity, nowMs }: Visit): boolean {
@@ -89,10 +104,12 @@ export async function confirmed(
   if (isConfirmed(visit)) return handle(visit)
   const { identity, request, site } = visit
   const { session } = identity
-  const refusal = await refusalOf(visit)
-  if (refusal !== undefined) {
+  try {
+    await confirm(visit)
+  } catch (error) {
+    if (!(error instanceof RejectedForm)) throw error
     const kept = request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD, ...secretFields)
-    return site.store.environment.read(() => ask(visit, kept, refusal))
+    return site.store.environment.read(() => ask(visit, kept, rejectedForm(error, new FormFields())))
   }
   const fields = new FormFields(request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD))
   const next = newSecret()
@@ -102,68 +119,44 @@ export async function confirmed(
   return withCookies(await handle(now), [setCookie('session', next)])
 }
 
-/** Returns undefined if the form confirms who the user is. */
-async function refusalOf(visit: Visit): Promise<Refusal | undefined> {
+/** Confirms who the user is by the form. @throws RejectedForm */
+async function confirm(visit: Visit): Promise<void> {
   const { fields } = visit.request
+  const { user } = visit.identity
   const password = fields.text(PASSWORD_FIELD)
   const passkey = fields.text(PASSKEY_FIELD)
-  if (passkey !== '') return passkeyRefusal(visit, passkey)
-  return password === '' ? { errors: {}, status: 200 } : passwordRefusal(visit, password)
-}
-
-async function passwordRefusal({ identity, nowMs, request, site }: Visit, password: string) {
-  const { user } = identity
-  const attempt = {
-    name: user.name,
-    of: 'account',
-    address: request.address,
-    trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
-  } as const
-  const verdict = site.attempts.begin(attempt, nowMs)
-  if (!verdict.allowed) {
-    const error = `Too many wrong passwords. ${retryText(verdict.retryAfterSeconds)}`
-    const fields = ['retry-after', String(verdict.retryAfterSeconds)]
-    return { errors: { [PASSWORD_FIELD]: error }, status: 429, fields }
-  }
-  if (!(await site.passwords.verify(user.passwordHash, password))) {
-    return { errors: { [PASSWORD_FIELD]: 'This password is wrong' }, status: 403 }
-  }
-  verdict.succeeded()
-  return undefined
-}
-
-async function passkeyRefusal(visit: Visit, text: string): Promise<Refusal | undefined> {
   const { passkeys } = visit.site
-  if (passkeys === undefined) return { errors: {}, status: 403 }
-  const outcome = await authenticateByPasskey(visit, passkeys, text, answererOf(visit))
-  if (!('error' in outcome)) return undefined
-  const { error, status, fields } = outcome
-  return { errors: { [PASSKEY_FIELD]: error }, status, fields }
+  if (passkey !== '' && passkeys !== undefined) {
+    await authenticateByPasskey(visit, passkeys, passkey, answererOf(visit))
+  } else if (password !== '') {
+    const wrong = { [PASSWORD_FIELD]: 'This password is wrong' }
+    await checkPassword(visit, { name: user.name, user, password }, wrong)
+  } else throw new RejectedForm({}, 200)
 }
 
 function answererOf({ identity }: Visit): Answerer {
   return { purpose: 'confirm', sessionId: identity.session.id, userId: identity.user.id }
 }
 
-function ask(visit: Visit, kept: KeptFields, { errors, status, fields = [] }: Refusal): Answer {
+function ask(visit: Visit, kept: Fields, form: FormState): Answer {
   const { identity, nowMs, request, site } = visit
   const { user } = identity
   const hasPasskeys = site.passkeys !== undefined && site.passkeys.usable(user.id).length > 0
   const content = Confirm({
     action: request.path,
     kept,
-    form: { values: new FormFields(), errors },
+    form,
     provider: providerOf(visit, kept),
     passwordField: user.passwordHash === '' ? undefined : PASSWORD_FIELD,
     passkey: hasPasskeys
       ? { field: PASSKEY_FIELD, options: site.passkeys.requestOptions(answererOf(visit), nowMs) }
       : undefined,
   })
-  return visit.page('Confirm your identity', '', content, { status, fields })
+  return visit.page('Confirm your identity', '', content, { form })
 }
 
 /** The provider with which the user signed in, and the id under which the form waits. */
-function providerOf({ site, identity, request, nowMs }: Visit, fields: KeptFields): ConfirmProps['provider'] {
+function providerOf({ site, identity, request, nowMs }: Visit, fields: Fields): ConfirmProps['provider'] {
   const { id: sessionId, providerOrganizationId } = identity.session
   if (providerOrganizationId === undefined) return undefined
   const provider = site.store.identityProviders.get(providerOrganizationId)

@@ -14,7 +14,7 @@ import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
-import { ACCOUNT_COMMANDS, COMMANDS, type CommandContext, runAccountCommand } from './commands.ts'
+import { ACCOUNT_COMMANDS, COMMANDS, type Command, runAccountCommand } from './commands.ts'
 import { consoleRows, makeConsoleCounters } from './metrics.ts'
 import type { ConsoleThreadData, FromConsole, ToConsole } from './thread.ts'
 
@@ -75,15 +75,10 @@ export class ConsoleWriter {
     const administration = new Administration(this.#store, this.#clock, { kind: 'member', name: memberName })
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', 'the organization no longer exists')
-    const run = COMMANDS[command] as (context: CommandContext, parameters: unknown) => unknown
+    const run = COMMANDS[command] as Command<unknown, unknown>
     const registry = this.#registry
-    const context: CommandContext = {
-      administration,
-      organization,
-      catalog: registry.catalogOf(organizationId),
-      sharedCatalog: registry.catalogOf(SERVICE_WIDE),
-    }
-    return run(context, parameters)
+    const catalogs = { own: registry.catalogOf(organizationId), shared: registry.catalogOf(SERVICE_WIDE) }
+    return run(administration, organization, parameters, catalogs)
   }
 }
 

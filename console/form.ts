@@ -71,41 +71,79 @@ function decoded(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '))
 }
 
+/** Bytes of a form with a file of so many bytes in a text field: one byte takes up to three. */
+export function formBytesMax(fileBytesMax: number): number {
+  return 3 * fileBytesMax + 1024
+}
+
+/** The content of a file, in the field `text`. @throws RejectedForm */
+export function fileText(fields: FormFields, bytesMax: number): string {
+  const text = fields.text('text')
+  if (text.trim() === '') throw new RejectedForm({ text: 'Choose a file, or paste its content' })
+  if (Buffer.byteLength(text) <= bytesMax) return text
+  throw new RejectedForm({ text: `At most ${bytesMax / 1024} KiB. posture-admin reads larger files` })
+}
+
 /** The submitted values of a form and their errors, so that the page can show both again. */
 export interface FormState {
   readonly values: FormFields
   /** Errors by field name. '' is the form as a whole. */
   readonly errors: Readonly<Record<string, string>>
+  /** Of the answer with the form, which may have additional header fields. */
+  readonly status: number
+  readonly fields?: readonly string[]
 }
 
-export const EMPTY_FORM: FormState = { values: new FormFields(), errors: {} }
+export const EMPTY_FORM: FormState = { values: new FormFields(), errors: {}, status: 200 }
 
-/** Validates a form. `lists` are the fields that may have several values. */
+/** The form was not accepted. Visit.submit() shows it again with these errors. */
+export class RejectedForm extends Error {
+  override readonly name = 'RejectedForm'
+  readonly errors: FormState['errors']
+  readonly status: number
+  readonly fields: readonly string[]
+
+  constructor(errors: FormState['errors'], status = 400, fields: readonly string[] = []) {
+    super(Object.values(errors).join(', '))
+    this.errors = errors
+    this.status = status
+    this.fields = fields
+  }
+}
+
+/** Validates a form. `lists` are the fields that may have several values. @throws RejectedForm */
 export function readForm<S extends z.ZodType>(
   schema: S,
   fields: FormFields,
   lists: readonly string[] = [],
-): { readonly data: z.output<S> } | { readonly state: FormState } {
-  const parsed = schema.safeParse(fields.toObject(lists))
-  if (parsed.success) return { data: parsed.data }
-  const errors: Record<string, string> = {}
-  for (const { path, message } of parsed.error.issues) errors[String(path[0] ?? '')] ??= message
-  return { state: { values: fields, errors } }
+): z.output<S> {
+  return validated(schema, fields.toObject(lists))
 }
 
-/** Status by fault, for faults that invalid values of a form cause. */
-const STATUS: Readonly<Partial<Record<FaultCode, number>>> = { USAGE: 400, CONFLICT: 409 }
+/** @throws RejectedForm */
+export function validated<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const errors: Record<string, string> = {}
+  for (const { path, message } of parsed.error.issues) errors[String(path[0] ?? '')] ??= message
+  throw new RejectedForm(errors)
+}
 
-/**
- * Returns the form with the error of a use case, so that the user types nothing twice.
- *
- * @throws any other error unchanged.
- */
-export function refusedForm(
-  error: unknown,
-  values: FormFields,
-): { readonly state: FormState; readonly status: number } {
+/** Status by fault, for faults that values of a form or missing keys of the service cause. */
+const STATUS: Readonly<Partial<Record<FaultCode, number>>> = {
+  USAGE: 400,
+  CONFLICT: 409,
+  REGISTRY_FILE: 409,
+  SECRETS_KEY: 503,
+}
+
+/** The form with the error of its handler. @throws any error that is not of the form */
+export function rejectedForm(error: unknown, values: FormFields): FormState {
+  if (error instanceof RejectedForm) {
+    const { errors, status, fields } = error
+    return { values, errors, status, fields }
+  }
   const status = error instanceof Fault ? STATUS[error.code] : undefined
   if (!(error instanceof Fault) || status === undefined) throw error
-  return { state: { values, errors: { '': error.message } }, status }
+  return { values, errors: { '': error.message }, status }
 }

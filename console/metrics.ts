@@ -1,37 +1,27 @@
 import { type AnswerTotals, answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
 import type { LabeledValue, MetricRow } from '../engine/kernel/process/metrics.ts'
 
-/** The result of a password check, at sign-in and before a sensitive change. */
-const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const
-export type CheckResult = (typeof CHECK_RESULTS)[number]
+/** What is counted by its result. */
+const RESULTS = {
+  /** A password check, at sign-in and before a sensitive change. */
+  check: ['correct', 'wrong', 'rate_limited', 'overloaded'],
+  /** An uploaded file: `refused` is the file's fault, `busy` asks to try again later. */
+  triedFile: ['read', 'refused', 'busy', 'failed'],
+  /** A request to an identity provider: `refused` is a host to which the service may not connect. */
+  providerRequest: ['answered', 'server_error', 'refused', 'overloaded', 'timed_out', 'failed'],
+  /** A request for a block list. */
+  blockList: ['sent', 'not_modified', 'unauthorized', 'not_found', 'rate_limited'],
+} as const
+type Counted = keyof typeof RESULTS
+type ResultOf<What extends Counted> = (typeof RESULTS)[What][number]
+export type CheckResult = ResultOf<'check'>
+export type ProviderRequestResult = ResultOf<'providerRequest'>
+export type BlockListResult = ResultOf<'blockList'>
 
-/**
- * The result of an uploaded file: `refused` is the file's fault, `busy` asks to try again later.
- */
-const TRIED_FILE_RESULTS = ['read', 'refused', 'busy', 'failed'] as const
-type TriedFileResult = (typeof TRIED_FILE_RESULTS)[number]
-
-/**
- * The result of a request to an identity provider: `refused` is a host to which the service may not
- * connect.
- */
-const PROVIDER_REQUEST_RESULTS = ['answered', 'server_error', 'refused', 'overloaded', 'timed_out', 'failed'] as const
-export type ProviderRequestResult = (typeof PROVIDER_REQUEST_RESULTS)[number]
-
-/** The result of a request for a block list. */
-const BLOCK_LIST_RESULTS = ['sent', 'not_modified', 'unauthorized', 'not_found', 'rate_limited'] as const
-export type BlockListResult = (typeof BLOCK_LIST_RESULTS)[number]
-
-/** Columns: pages, seconds for them, then results of checks, tried files, providers, lists. */
-const PAGES = 0
-const PAGE_SECONDS = 1
-const CHECKS = 2
-const TRIED_FILES = CHECKS + CHECK_RESULTS.length
-const PROVIDER_REQUESTS = TRIED_FILES + TRIED_FILE_RESULTS.length
-const BLOCK_LISTS = PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.length
-const BLOCK_LISTS_MADE = BLOCK_LISTS + BLOCK_LIST_RESULTS.length
-const BLOCK_LISTS_DROPPED = BLOCK_LISTS_MADE + 1
-const COLUMNS = BLOCK_LISTS_DROPPED + 1
+/** Pages, seconds for them, block lists made and dropped. */
+const [PAGES, PAGE_SECONDS, LISTS_MADE, LISTS_DROPPED, FIRST_RESULT] = [0, 1, 2, 3, 4] as const
+const RESULT_NAMES = Object.entries(RESULTS).flatMap(([what, results]) => results.map((result) => `${what} ${result}`))
+const columnOf = (what: Counted, result: string): number => FIRST_RESULT + RESULT_NAMES.indexOf(`${what} ${result}`)
 
 /** Memory in which the console's thread counts, for the main thread to read. */
 export interface ConsoleCounterMemory {
@@ -40,8 +30,8 @@ export interface ConsoleCounterMemory {
 }
 
 export function makeConsoleCounters(): ConsoleCounterMemory {
-  const pages = new SharedArrayBuffer(COLUMNS * Float64Array.BYTES_PER_ELEMENT)
-  return { answers: makeAnswerCounters(1), pages }
+  const columns = FIRST_RESULT + RESULT_NAMES.length
+  return { answers: makeAnswerCounters(1), pages: new SharedArrayBuffer(columns * Float64Array.BYTES_PER_ELEMENT) }
 }
 
 /** Counts in the console's thread. */
@@ -58,30 +48,18 @@ export class ConsoleCounters {
     this.#add(PAGE_SECONDS, ms / 1000)
   }
 
-  noteCheck(result: CheckResult): void {
-    this.#add(CHECKS + CHECK_RESULTS.indexOf(result), 1)
-  }
-
-  noteTriedFile(result: TriedFileResult): void {
-    this.#add(TRIED_FILES + TRIED_FILE_RESULTS.indexOf(result), 1)
-  }
-
-  noteProviderRequest(result: ProviderRequestResult): void {
-    this.#add(PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.indexOf(result), 1)
-  }
-
-  noteBlockList(result: BlockListResult): void {
-    this.#add(BLOCK_LISTS + BLOCK_LIST_RESULTS.indexOf(result), 1)
+  note<What extends Counted>(what: What, result: ResultOf<What>): void {
+    this.#add(columnOf(what, result), 1)
   }
 
   /** Counts a list that was not in memory, or was out of date. */
   noteBlockListMade(): void {
-    this.#add(BLOCK_LISTS_MADE, 1)
+    this.#add(LISTS_MADE, 1)
   }
 
   /** Counts a list that others displaced. */
   noteBlockListDropped(): void {
-    this.#add(BLOCK_LISTS_DROPPED, 1)
+    this.#add(LISTS_DROPPED, 1)
   }
 
   #add(column: number, count: number): void {
@@ -97,10 +75,8 @@ export function consoleRows(
 ): MetricRow[] {
   const { byStatus, bodyBytes, aborted }: AnswerTotals = answerTotals(memory.answers)
   const row = new Float64Array(memory.pages)
-  const checks = CHECK_RESULTS.map((result, at) => [result, row[CHECKS + at] ?? 0] as const)
-  const triedFiles = TRIED_FILE_RESULTS.map((result, at) => [result, row[TRIED_FILES + at] ?? 0] as const)
-  const requests = PROVIDER_REQUEST_RESULTS.map((result, at) => [result, row[PROVIDER_REQUESTS + at] ?? 0] as const)
-  const blockLists = BLOCK_LIST_RESULTS.map((result, at) => [result, row[BLOCK_LISTS + at] ?? 0] as const)
+  const byResult = (what: Counted): Readonly<Record<string, number>> =>
+    Object.fromEntries(RESULTS[what].map((result) => [result, row[columnOf(what, result)] ?? 0]))
   return [
     ['posture_console_answers_total', 'counter', 'Answers of the console by status', byStatus, 'status'],
     ['posture_console_body_bytes_total', 'counter', 'Bytes of bodies sent by the console', bodyBytes],
@@ -121,41 +97,41 @@ export function consoleRows(
       'posture_console_password_checks_total',
       'counter',
       'Password checks at sign-in and before sensitive changes, by result',
-      Object.fromEntries(checks),
+      byResult('check'),
       'result',
     ],
     [
       'posture_console_tried_files_total',
       'counter',
       'Files sent to Try a file, by result',
-      Object.fromEntries(triedFiles),
+      byResult('triedFile'),
       'result',
     ],
     [
       'posture_console_provider_requests_total',
       'counter',
       'Requests to identity providers, by result',
-      Object.fromEntries(requests),
+      byResult('providerRequest'),
       'result',
     ],
     [
       'posture_console_block_lists_total',
       'counter',
       'Requests of devices for block lists, by result',
-      Object.fromEntries(blockLists),
+      byResult('blockList'),
       'result',
     ],
     [
       'posture_console_block_lists_made_total',
       'counter',
       'Block lists made because they were not in memory, or something changed that they depend on',
-      row[BLOCK_LISTS_MADE] ?? 0,
+      row[LISTS_MADE] ?? 0,
     ],
     [
       'posture_console_block_lists_dropped_total',
       'counter',
       'Block lists dropped from memory because the limit of 16 MiB was reached',
-      row[BLOCK_LISTS_DROPPED] ?? 0,
+      row[LISTS_DROPPED] ?? 0,
     ],
     [
       'posture_console_changes_total',

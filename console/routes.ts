@@ -2,11 +2,20 @@ import { ACCOUNT_ROUTES } from './account/account.tsx'
 import { OIDC_ROUTES } from './account/oidc-routes.ts'
 import { PASSKEY_ROUTES } from './account/passkey-routes.ts'
 import { SIGN_IN_ROUTES } from './account/sign-in-routes.ts'
-import { ALERT_CHANNEL_ROUTES, ALERT_ROUTES } from './alerts/routes.ts'
+import { ALERT_ROUTES } from './alerts/alerts.tsx'
+import { CHANNEL_ROUTES } from './alerts/channels.tsx'
+import { NEW_CHANNEL_ROUTES } from './alerts/new-channel.tsx'
+import { RULE_ROUTES } from './alerts/rules.tsx'
+import { ASSESSMENT_ROUTES } from './assessments/assessment.tsx'
+import { FRAMEWORK_ROUTES } from './assessments/frameworks.tsx'
 import { RECOMMENDATION_ROUTES } from './assessments/recommendations.tsx'
-import { ASSESSMENT_ROUTES, FRAMEWORK_ROUTES } from './assessments/routes.ts'
+import { ITEM_ROUTES } from './assessments/routes.ts'
 import { BLOCK_LIST_ROUTES } from './block-lists/block-lists.tsx'
-import { CLIENT_ROUTES } from './clients/routes.ts'
+import { CLIENT_ROUTES } from './clients/client.tsx'
+import { GROUP_ROUTES } from './clients/groups.tsx'
+import { CLIENTS_ROUTES } from './clients/list.tsx'
+import { CLIENT_NAME_ROUTES } from './clients/names.tsx'
+import { PLATFORM_CLIENT_ROUTES } from './clients/of-platform.tsx'
 import { isLocalPath, redirect } from './http/answer.ts'
 import { clearCookie, setCookie } from './http/cookies.ts'
 import { openForm, page, type Route } from './http/router.ts'
@@ -20,8 +29,10 @@ import { OVERVIEW_ROUTES } from './overview/overview.tsx'
 import { REPORT_ROUTES } from './overview/report.tsx'
 import { CANDIDATE_ROUTES } from './platforms/candidates.tsx'
 import { COMPARISON_ROUTES } from './platforms/comparison.tsx'
+import { DISCOVERY_ROUTES } from './platforms/list.tsx'
+import { MANAGER_ROUTES } from './platforms/managers.tsx'
 import { OWN_PLATFORM_ROUTES } from './platforms/own-platforms.tsx'
-import { DISCOVERY_ROUTES, PLATFORM_ROUTES } from './platforms/routes.ts'
+import { PLATFORM_ROUTES } from './platforms/platform.tsx'
 import { SAVED_VIEW_ROUTES } from './saved-views.ts'
 import { SEARCH_ROUTE } from './search.tsx'
 import { API_KEY_ROUTES } from './secrets/api-keys.tsx'
@@ -53,21 +64,29 @@ export const ROUTES: readonly Route[] = [
   ...SAVED_VIEW_ROUTES,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
+  ...MANAGER_ROUTES,
   ...PLATFORM_ROUTES,
   ...COMPARISON_ROUTES,
+  ...CLIENTS_ROUTES,
   ...CLIENT_ROUTES,
+  ...PLATFORM_CLIENT_ROUTES,
+  ...GROUP_ROUTES,
+  ...CLIENT_NAME_ROUTES,
   ...SOURCES_ROUTES,
   ...SETUP_GUIDE_ROUTES,
   ...TOKEN_ROUTES,
   ...TRY_FILE_ROUTES,
   ...VERIFICATION_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
+  ...ITEM_ROUTES,
   ...ASSESSMENT_ROUTES,
   ...FRAMEWORK_ROUTES,
   ...RECOMMENDATION_ROUTES,
   ...REPORT_ROUTES,
   ...ALERT_ROUTES,
-  ...ALERT_CHANNEL_ROUTES,
+  ...RULE_ROUTES,
+  ...CHANNEL_ROUTES,
+  ...NEW_CHANNEL_ROUTES,
   ...BLOCK_LIST_ROUTES,
   ...ORGANIZATION_ROUTES,
   ...API_KEY_ROUTES,

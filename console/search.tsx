@@ -6,10 +6,10 @@ import { listedDiscovery } from '../engine/scan/listed-discovery.ts'
 import { groupPath } from './clients/groups.tsx'
 import { FilterSearch, Filters } from './design/list.tsx'
 import { NAVIGATION, pagesOf } from './design/navigation.ts'
-import { Card, countText, Empty, PageHead } from './design/parts.tsx'
+import { Card, countText, Empty, Lines, PageHead, platformPath } from './design/parts.tsx'
 import type { Route } from './http/router.ts'
 import type { Visit } from './http/visit.ts'
-import { DecisionsByName } from './platforms/decisions.ts'
+import { DecisionsByName } from './platforms/decision.tsx'
 
 const PATH = '/search'
 const TEXT_MAX = 100
@@ -101,7 +101,7 @@ function platformsOf(visit: Visit, has: (name: string) => boolean): Result[] {
   const decisions = new DecisionsByName(visit)
   const resultOf = (name: string, about: string): Result => ({
     name,
-    href: `/platforms/${encodeURIComponent(name)}`,
+    href: platformPath(name),
     about,
   })
   const listed = listedDiscovery(site.store, organization).platforms
@@ -144,16 +144,7 @@ function Search({ text, results }: { readonly text: string; readonly results: re
           title={title}
           note={total > shown.length && all !== '' ? <a href={all}>all {countText(total)}</a> : countText(total)}
         >
-          <ul class="lines">
-            {shown.map(({ name, href, about }) => (
-              <li key={`${href} ${name}`}>
-                <a class="break" href={href}>
-                  {name}
-                </a>
-                <span class="right small muted break">{about}</span>
-              </li>
-            ))}
-          </ul>
+          <Lines rows={shown.map(({ name, href, about }) => [<a href={href}>{name}</a>, about])} />
         </Card>
       ))}
       <label class="check small muted" data-keys hidden>

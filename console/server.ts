@@ -39,6 +39,12 @@ const FORM_PACE: BodyPace = { graceMs: 10_000, bytesPerSecondMin: 1024 }
 /** The rest of the body is not read, so the connection cannot be reused. */
 const CLOSE = ['connection', 'close'] as const
 
+/** Why the body of a form was not read. */
+const INCOMPLETE: Readonly<Record<'too large' | 'too slow', Refusal>> = {
+  'too large': { status: 413, message: 'The form is too large' },
+  'too slow': { status: 408, message: 'The form arrived too slowly' },
+}
+
 type Send = (answer: Answer, fields?: readonly string[]) => void
 
 /** Answers the requests of browsers. */
@@ -119,12 +125,7 @@ class ConsoleServer {
     }
     const body = await request.body(found.route.bodyBytesMax ?? FORM_BYTES_MAX, this.#parts.formPace ?? FORM_PACE)
     if (body === 'aborted') return
-    if (body === 'too large') {
-      return send(this.#refused(before, { status: 413, message: 'The form is too large' }), CLOSE)
-    }
-    if (body === 'too slow') {
-      return send(this.#refused(before, { status: 408, message: 'The form arrived too slowly' }), CLOSE)
-    }
+    if (typeof body === 'string') return send(this.#refused(before, INCOMPLETE[body]), CLOSE)
     const fields = readFields(body, found.route.fieldsMax)
     if (typeof fields === 'string') return send(this.#refused(before, { status: 400, message: fields }))
     const facts = { ...before, fields }

@@ -77,10 +77,10 @@ export function makeSite(
   const relyingParty = relyingPartyOf(origin)
   const providerHttp = new ProviderHttp({
     allowed: outboundNetworks,
-    note: (result) => counters.noteProviderRequest(result),
+    note: (result) => counters.note('providerRequest', result),
   })
   const channelTests = new ChannelTests(secrets, given.clock, outboundNetworks)
-  const note = (result: CheckResult): void => counters.noteCheck(result)
+  const note = (result: CheckResult): void => counters.note('check', result)
   return {
     ...given,
     counters,

@@ -1,81 +1,37 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
-import { Field, FormError } from '../design/form.tsx'
+import type { Session } from '../../engine/store/sessions.ts'
+import { checkPassword } from '../confirmation.ts'
+import { ActionButton, Field, Form } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
-import { Card, Notice, PageHead, retryText, Tag } from '../design/parts.tsx'
+import { Card, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table, textColumn, timeColumn } from '../design/table.tsx'
-import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
+import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { passwordFault } from '../sign-in/passwords.ts'
-import { trustedBrowser } from '../sign-in/secrets.ts'
-import { Passkeys, type PasskeysView, passkeyColumns, passkeysView } from './passkeys.tsx'
+import { newPasswordIn } from '../sign-in/passwords.ts'
+import { PASSKEY_COLUMNS, Passkeys, passkeysView } from './passkeys.tsx'
 import { NewPassword } from './sign-in.tsx'
 
-interface SessionRow {
-  readonly id: string
-  readonly browser: string
-  readonly address: string
-  readonly createdAtMs: number
-  readonly usedAtMs: number
+interface SessionRow extends Session {
   readonly isCurrent: boolean
 }
 
-interface AccountView {
-  readonly name: string
-  /** The user has a password and may change it in this session. */
-  readonly hasPassword: boolean
-  readonly passkeys: PasskeysView | undefined
-  readonly provider: AccountProvider | undefined
-  /**
-   * Most recently used first. A session of an identity provider shows only sessions of that
-   * provider: the others are of other organizations, too.
-   */
-  readonly sessions: readonly SessionRow[]
-}
-
-/** The account of the signed-in user. */
-function accountView(visit: Visit): AccountView {
-  const { site, identity, nowMs } = visit
+/**
+ * The sessions of the user, most recently used first. A session of an identity provider shows only
+ * sessions of that provider: the others are of other organizations, too.
+ */
+function sessionRows({ site, identity, nowMs }: Visit): SessionRow[] {
   const { user, session: current } = identity
   const { providerOrganizationId: only } = current
-  const sessions = site.store.sessions
+  return site.store.sessions
     .ofUser(user.id)
     .filter(({ providerOrganizationId }) => only === undefined || providerOrganizationId === only)
     .filter((session) => session.id === current.id || !isSessionOver(session, session.usedAtMs, nowMs))
     .sort((a, b) => b.usedAtMs - a.usedAtMs)
-    .map(({ id, browser, address, createdAtMs, usedAtMs }) => {
-      return { id, browser, address, createdAtMs, usedAtMs, isCurrent: id === current.id }
-    })
-  const hasPassword = user.passwordHash !== '' && only === undefined
-  return { name: user.name, hasPassword, passkeys: passkeysView(visit), provider: accountProvider(visit), sessions }
-}
-
-/** The identity provider of the organization, as the signed-in user sees it. */
-interface AccountProvider {
-  readonly name: string
-  /** 'session': the user signed in with it. 'connected': the user can. 'none': not yet. */
-  readonly state: 'session' | 'connected' | 'none'
-}
-
-/** undefined: the organization has no identity provider. */
-function accountProvider({ site, organization, identity }: Visit): AccountProvider | undefined {
-  const { identityProviders, federatedIdentities } = site.store
-  const provider = identityProviders.get(organization.id)
-  if (provider === undefined) return undefined
-  const { name, issuer } = provider
-  if (identity.session.providerOrganizationId !== undefined) return { name, state: 'session' }
-  const identities = federatedIdentities.ofUser(organization.id, identity.user.id)
-  return { name, state: identities.some((each) => each.issuer === issuer) ? 'connected' : 'none' }
-}
-
-interface AccountProps {
-  readonly view: AccountView
-  readonly form: FormState
-  readonly done: string
-  readonly nowMs: number
+    .map((session) => ({ ...session, isCurrent: session.id === current.id }))
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -89,125 +45,112 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 /** The user's own account: sessions and password. */
-function Account({ view, form, done, nowMs }: AccountProps) {
-  const title = DONE[done]
+function Account({ visit, form }: { readonly visit: Visit; readonly form: FormState }) {
+  const { user, session } = visit.identity
+  const sessions = sessionRows(visit)
+  const passkeys = passkeysView(visit)
   return (
     <>
-      <PageHead title="Your account" about={view.name} />
-      {title !== undefined && <Notice title={title} />}
+      <PageHead title="Your account" about={user.name} />
       <Card title="Sessions" note={<CsvLink path="/sessions" />} bare>
-        <Table id="sessions" label="Sessions" columns={sessionColumns(nowMs)} rows={view.sessions} />
-        {view.sessions.length > 1 && (
+        <Table visit={visit} id="sessions" label="Sessions" columns={COLUMNS} rows={sessions} />
+        {sessions.length > 1 && (
           <form class="body" method="post" action="/account/sessions/end-others">
             <button type="submit">Sign out all other sessions</button>
           </form>
         )}
       </Card>
-      {view.passkeys !== undefined && <Passkeys view={view.passkeys} nowMs={nowMs} />}
-      <AccountProviderCard provider={view.provider} />
-      {view.hasPassword && (
+      {passkeys !== undefined && <Passkeys visit={visit} view={passkeys} />}
+      <AccountProvider visit={visit} />
+      {user.passwordHash !== '' && session.providerOrganizationId === undefined && (
         <section class="card narrow">
           <header>
             <h2>Change password</h2>
           </header>
-          <form class="stack body" method="post" action="/account/password">
-            <FormError form={form} />
-            <input type="hidden" name="username" autoComplete="username" value={view.name} />
-            <Field
-              name="current"
-              label="Current password"
-              type="password"
-              form={form}
-              required
-              autoComplete="current-password"
-            />
-            <NewPassword label="New password" form={form} />
-            <div>
-              <button class="first" type="submit">
-                Change password
-              </button>
-            </div>
-          </form>
+          <div class="body">
+            <Form action="/account/password" form={form} submit="Change password">
+              <input type="hidden" name="username" autoComplete="username" value={user.name} />
+              <Field
+                name="current"
+                label="Current password"
+                type="password"
+                form={form}
+                required
+                autoComplete="current-password"
+              />
+              <NewPassword label="New password" form={form} />
+            </Form>
+          </div>
         </section>
       )}
     </>
   )
 }
 
-function sessionColumns(nowMs: number): readonly Column<SessionRow>[] {
-  return [
-    {
-      id: 'browser',
-      name: 'Browser',
-      cell: ({ browser, isCurrent }) => (
-        <>
-          {browser} {isCurrent && <Tag tone="good">this browser</Tag>}
-        </>
+const COLUMNS: readonly Column<SessionRow>[] = [
+  {
+    id: 'browser',
+    name: 'Browser',
+    cell: ({ browser, isCurrent }) => (
+      <>
+        {browser} {isCurrent && <Tag tone="good">this browser</Tag>}
+      </>
+    ),
+    csv: ({ browser }) => browser,
+  },
+  {
+    ...textColumn('address', 'Address', ({ address }: SessionRow) => address),
+    cell: ({ address }) => <span class="mono">{address}</span>,
+  },
+  { ...timeColumn('created', 'Signed in', ({ createdAtMs }: SessionRow) => createdAtMs), wide: true },
+  { ...timeColumn('used', 'Last used', ({ usedAtMs }: SessionRow) => usedAtMs), wide: true },
+  {
+    id: 'end',
+    name: 'Revoke',
+    quiet: true,
+    cell: ({ id, browser, isCurrent }) =>
+      isCurrent ? null : (
+        <ActionButton action={`/account/sessions/${id}/end`} look="danger" label={`Revoke the session of ${browser}`}>
+          Revoke
+        </ActionButton>
       ),
-      csv: ({ browser }) => browser,
-    },
-    {
-      ...textColumn('address', 'Address', ({ address }: SessionRow) => address),
-      cell: ({ address }) => <span class="mono">{address}</span>,
-    },
-    { ...timeColumn('created', 'Signed in', nowMs, ({ createdAtMs }: SessionRow) => createdAtMs), wide: true },
-    { ...timeColumn('used', 'Last used', nowMs, ({ usedAtMs }: SessionRow) => usedAtMs), wide: true },
-    {
-      id: 'end',
-      name: 'Revoke',
-      quiet: true,
-      cell: ({ id, browser, isCurrent }) =>
-        isCurrent ? null : (
-          <form method="post" action={`/account/sessions/${id}/end`}>
-            <button class="danger" type="submit" aria-label={`Revoke the session of ${browser}`}>
-              Revoke
-            </button>
-          </form>
-        ),
-    },
-  ]
-}
+  },
+]
 
 /** Lets a user with a password also sign in with the organization's identity provider. */
-function AccountProviderCard({ provider }: { readonly provider: AccountProvider | undefined }) {
+function AccountProvider({ visit: { site, organization, identity } }: { readonly visit: Visit }) {
+  const { identityProviders, federatedIdentities } = site.store
+  const provider = identityProviders.get(organization.id)
   if (provider === undefined) return null
-  const { name, state } = provider
+  const { name, issuer } = provider
+  const isOfSession = identity.session.providerOrganizationId !== undefined
+  const identities = federatedIdentities.ofUser(organization.id, identity.user.id)
+  const isConnected = identities.some((each) => each.issuer === issuer)
   return (
     <Card title={`Sign-in with ${name}`}>
       <div class="stack">
-        <p class="muted">{ABOUT[state](name)}</p>
-        {state !== 'session' && (
-          <form method="post" action="/account/provider">
-            <button type="submit">{state === 'none' ? `Connect ${name}` : `Connect another account of ${name}`}</button>
-          </form>
+        <p class="muted">
+          {isOfSession
+            ? `You signed in with ${name}. Your role follows your groups there, at each sign-in.`
+            : isConnected
+              ? `You can sign in with ${name} or your password. With ${name}, your role follows your groups there.`
+              : `Connect your account of ${name} to sign in with it. Your role then follows your groups there.`}
+        </p>
+        {!isOfSession && (
+          <ActionButton action="/account/provider">
+            {isConnected ? `Connect another account of ${name}` : `Connect ${name}`}
+          </ActionButton>
         )}
       </div>
     </Card>
   )
 }
 
-const ABOUT: Readonly<Record<AccountProvider['state'], (name: string) => string>> = {
-  session: (name) => `You signed in with ${name}. Your role follows your groups there, at each sign-in.`,
-  connected: (name) =>
-    `You can sign in with ${name} or your password. With ${name}, your role follows your groups there.`,
-  none: (name) => `Connect your account of ${name} to sign in with it. Your role then follows your groups there.`,
-}
-
 export const ACCOUNT_ROUTES: readonly Route[] = [
-  page('/account', 'signed-in', (visit) => accountPage(visit, EMPTY_FORM, 200)),
-  csvFile({
-    path: '/sessions',
-    access: 'signed-in',
-    columns: ({ nowMs }) => sessionColumns(nowMs),
-    rows: (visit) => accountView(visit).sessions,
-  }),
-  csvFile({
-    path: '/passkeys',
-    access: 'signed-in',
-    columns: ({ nowMs }) => passkeyColumns(nowMs),
-    rows: (visit) => passkeysView(visit)?.passkeys ?? [],
-  }),
-  form('/account/password', 'signed-in', changePassword),
+  page('/account', 'signed-in', (visit) => accountPage(visit, EMPTY_FORM)),
+  csvFile('/sessions', 'signed-in', COLUMNS, sessionRows),
+  csvFile('/passkeys', 'signed-in', PASSKEY_COLUMNS, (visit) => passkeysView(visit)?.passkeys ?? []),
+  form('/account/password', 'signed-in', changePassword, { again: (visit, state) => accountPage(visit, state) }),
   form('/account/sessions/end-others', 'signed-in', async ({ site, identity }) => {
     const { id: keptId, userId, providerOrganizationId } = identity.session
     await site.changes.account('session.end-others', { userId, keptId, providerOrganizationId })
@@ -225,11 +168,8 @@ export const ACCOUNT_ROUTES: readonly Route[] = [
   }),
 ]
 
-function accountPage(visit: Visit, state: FormState, status: number, fields: readonly string[] = []): Answer {
-  const { nowMs, request, site } = visit
-  const view = site.store.environment.read(() => accountView(visit))
-  const content = Account({ view, form: state, done: request.query.get('done') ?? '', nowMs })
-  return visit.page('Your account', '/account', content, { status, fields })
+function accountPage(visit: Visit, form: FormState): Answer {
+  return visit.page('Your account', '/account', Account({ visit, form }), { form, done: DONE })
 }
 
 /**
@@ -237,29 +177,14 @@ function accountPage(visit: Visit, state: FormState, status: number, fields: rea
  * identity provider, as changes of passkeys are.
  */
 async function changePassword(visit: Visit): Promise<Answer> {
-  const { site, request, identity, nowMs } = visit
+  const { site, request, identity } = visit
   const { user, session } = identity
   if (session.providerOrganizationId !== undefined) {
     throw new Fault('NOT_ALLOWED', 'Sign in with your password or a passkey to change the password')
   }
-  const again = (errors: FormState['errors'], status: number, fields: readonly string[] = []): Answer =>
-    accountPage(visit, { values: new FormFields(), errors }, status, fields)
-  const password = request.fields.text('password')
-  const fault = passwordFault(password, [user.name])
-  if (fault !== undefined) return again({ password: fault }, 400)
-  if (password !== request.fields.text('repeated')) return again({ repeated: 'The two passwords differ' }, 400)
-  const known = trustedBrowser(user, request.cookies.get('browser'))
-  const attempt = { name: user.name, of: 'account', address: request.address, trustedBrowser: known } as const
-  const verdict = site.attempts.begin(attempt, nowMs)
-  if (!verdict.allowed) {
-    const seconds = verdict.retryAfterSeconds
-    const error = `Too many attempts. ${retryText(seconds)}`
-    return again({ '': error }, 429, ['retry-after', String(seconds)])
-  }
-  if (!(await site.passwords.verify(user.passwordHash, request.fields.text('current')))) {
-    return again({ current: 'This password is wrong' }, 403)
-  }
-  verdict.succeeded()
+  const password = newPasswordIn(request.fields, [user.name])
+  const current = { name: user.name, user, password: request.fields.text('current') }
+  await checkPassword(visit, current, { current: 'This password is wrong' })
   const passwordHash = await site.passwords.hash(password)
   await site.changes.account('password.set', { userId: user.id, passwordHash, keptHash: session.hash })
   return redirect('/account?done=password')

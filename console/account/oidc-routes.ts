@@ -3,9 +3,8 @@ import type { FederatedClaims } from '../../engine/admin/federation.ts'
 import { Fault, type FaultCode } from '../../engine/kernel/process/error-codes.ts'
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
 import type { Session } from '../../engine/store/sessions.ts'
-import { isConfirmed } from '../confirmation.ts'
-import { retryText } from '../design/parts.tsx'
-import { FormFields } from '../form.ts'
+import { allowed, isConfirmed } from '../confirmation.ts'
+import { FormFields, RejectedForm, rejectedForm } from '../form.ts'
 import { type Answer, pageAnswer, withCookies } from '../http/answer.ts'
 import { ContinueForm } from '../http/confirm.tsx'
 import { clearCookie, setCookie } from '../http/cookies.ts'
@@ -39,28 +38,20 @@ export const OIDC_ROUTES: readonly Route[] = [
   ),
 ]
 
-async function beginSignIn(guest: Guest): Promise<Answer> {
+function beginSignIn(guest: Guest): Promise<Answer> {
   const { site, request } = guest
   const to = targetOf(request.fields.text('to'))
-  const provider = chosenProvider(site.store, request.fields.text('organization'))
-  const again = (errors: Readonly<Record<string, string>>, status: number, fields: readonly string[] = []): Answer =>
-    signInPage(guest, { values: request.fields, errors }, to, status, fields)
-  if (provider === undefined) {
-    // Counted as a failure, because the answers say which organizations have a provider.
-    const verdict = site.attempts.beginAtProvider(request.address, guest.nowMs)
-    if (!verdict.allowed) return againWith(again, tooMany(verdict.retryAfterSeconds))
-    const organization = 'No organization with this name or domain has its own sign-in. Ask its owner for the name'
-    return again({ organization }, 404)
-  }
-  const begun = await beginFlow(guest, provider, { purpose: 'sign-in', to })
-  return 'kind' in begun ? begun : againWith(again, begun)
-}
-
-function againWith(
-  again: (errors: Readonly<Record<string, string>>, status: number, fields: readonly string[]) => Answer,
-  { message, status, fields }: FlowFault,
-): Answer {
-  return again({ '': message }, status, fields)
+  return guest.submit(
+    (state) => signInPage(guest, state, to),
+    async () => {
+      const provider = chosenProvider(site.store, request.fields.text('organization'))
+      if (provider !== undefined) return beginFlow(guest, provider, { purpose: 'sign-in', to })
+      // Counted as a failure, because the answers say which organizations have a provider.
+      allowed(site.attempts.beginAtProvider(request.address, guest.nowMs))
+      const organization = 'No organization with this name or domain has its own sign-in. Ask its owner for the name'
+      throw new RejectedForm({ organization }, 404)
+    },
+  )
 }
 
 /** Sends a signed-in user to the provider of the organization. */
@@ -69,8 +60,10 @@ async function begin(visit: Visit, start: FlowStart): Promise<Answer> {
   if (provider === undefined) {
     return errorAnswer(visit, { status: 409, message: 'The organization has no identity provider any more' })
   }
-  const begun = await beginFlow(visit, provider, start)
-  return 'kind' in begun ? begun : errorAnswer(visit, begun)
+  return visit.submit(
+    ({ status, errors }) => errorAnswer(visit, { status, message: errors[''] ?? '' }),
+    () => beginFlow(visit, provider, start),
+  )
 }
 
 /**
@@ -87,13 +80,13 @@ async function answerCallback(guest: Guest, organizationId: string): Promise<Ans
         ? 'This sign-in has expired, or was already used. Sign in again'
         : 'This sign-in was replaced by another one in this browser. Sign in again'
     // Not counted: any web page can make browsers of a network request this address.
-    return refused(guest, flow, { message, status: 400, fields: [] })
+    return refused(guest, flow, new RejectedForm({ '': message }))
   }
   site.flows.end(flow)
   const provider = site.store.identityProviders.get(flow.organizationId)
   if (provider === undefined || provider.issuer !== flow.issuer || provider.clientId !== flow.clientId) {
     const message = 'The sign-in settings of the organization changed meanwhile. Sign in again'
-    return refused(guest, flow, { message, status: 409, fields: [] })
+    return refused(guest, flow, new RejectedForm({ '': message }, 409))
   }
   try {
     const claims = await site.oidc.redeem(provider, flow, request.query)
@@ -113,26 +106,26 @@ const STATUSES: Readonly<Partial<Record<FaultCode, number>>> = {
   USAGE: 400,
 }
 
-function refusalOf(guest: Guest, provider: IdentityProvider, error: unknown): FlowFault {
+function refusalOf(guest: Guest, provider: IdentityProvider, error: unknown): RejectedForm {
   const status = error instanceof Fault ? STATUSES[error.code] : undefined
   if (!(error instanceof Fault) || status === undefined) return flowFault(guest, provider, error)
   const { organizationId, name } = provider
   guest.site.log.info({ organization: organizationId, provider: name, reason: error.message }, 'a sign-in was refused')
-  return { message: error.message, status, fields: [] }
+  return new RejectedForm({ '': error.message }, status)
 }
 
 /** A visitor sees the error on the page for sign-in; a signed-in user on a page of its own. */
-function refused(guest: Guest, flow: OidcFlow | undefined, fault: FlowFault): Answer {
-  const to = flow?.purpose === 'sign-in' ? flow.to : '/'
-  const values = new FormFields()
-  const answer = signInPage(guest, { values, errors: { '': fault.message } }, to, fault.status, fault.fields)
-  const session = sessionOf(guest, flow)
-  if (flow === undefined || flow.purpose === 'sign-in' || session === undefined) {
-    return withCookies(answer, [clearCookie('oidc')])
-  }
-  return withCookies(errorAnswer(new Guest(guest.site, guest.request, undefined), fault, flow.to), [
-    clearCookie('oidc'),
-  ])
+function refused(guest: Guest, flow: OidcFlow | undefined, fault: RejectedForm): Answer {
+  const form = rejectedForm(fault, new FormFields())
+  const isSignIn = flow === undefined || flow.purpose === 'sign-in' || sessionOf(guest, flow) === undefined
+  const answer = isSignIn
+    ? signInPage(guest, form, flow?.purpose === 'sign-in' ? flow.to : '/')
+    : errorAnswer(
+        new Guest(guest.site, guest.request, undefined),
+        { status: fault.status, message: form.errors[''] ?? '' },
+        flow.to,
+      )
+  return withCookies(answer, [clearCookie('oidc')])
 }
 
 type Finish = (guest: Guest, provider: IdentityProvider, flow: OidcFlow, claims: ProviderClaims) => Promise<Answer>
@@ -222,22 +215,10 @@ interface FlowStart {
   readonly to: string
 }
 
-/** Why no browser is sent to the provider. */
-interface FlowFault {
-  readonly message: string
-  readonly status: number
-  readonly fields: readonly string[]
-}
-
-/** Sends the browser to an identity provider, or returns why not. */
-async function beginFlow(
-  guest: Guest,
-  provider: IdentityProvider,
-  { purpose, to }: FlowStart,
-): Promise<Answer | FlowFault> {
+/** Sends the browser to an identity provider. @throws RejectedForm */
+async function beginFlow(guest: Guest, provider: IdentityProvider, { purpose, to }: FlowStart): Promise<Answer> {
   const { site, request, nowMs } = guest
-  const verdict = site.attempts.beginAtProvider(request.address, nowMs)
-  if (!verdict.allowed) return tooMany(verdict.retryAfterSeconds)
+  allowed(site.attempts.beginAtProvider(request.address, nowMs))
   const flow: OidcFlow = {
     purpose,
     organizationId: provider.organizationId,
@@ -257,25 +238,20 @@ async function beginFlow(
     const cookie = setCookie('oidc', site.flows.seal(flow), { seconds: FLOW_MS / 1000, sameSite: 'Lax' })
     return pageAnswer(document, { cookies: [cookie] })
   } catch (error) {
-    return flowFault(guest, provider, error)
+    throw flowFault(guest, provider, error)
   }
 }
 
-function tooMany(seconds: number): FlowFault {
-  const message = `Too many attempts. ${retryText(seconds)}`
-  return { message, status: 429, fields: ['retry-after', String(seconds)] }
-}
-
 /** Logs why a provider cannot be used, and returns it for the page. @throws any other error. */
-function flowFault({ site }: Guest, { organizationId, name }: IdentityProvider, error: unknown): FlowFault {
+function flowFault({ site }: Guest, { organizationId, name }: IdentityProvider, error: unknown): RejectedForm {
   if (error instanceof ProviderError) {
     site.log.warn({ organization: organizationId, provider: name, reason: error.message }, 'a sign-in failed')
-    return { message: error.message, status: 502, fields: [] }
+    return new RejectedForm({ '': error.message }, 502)
   }
   if (error instanceof Fault && error.code === 'SECRETS_KEY') {
     site.log.error({ organization: organizationId, reason: error.message }, 'a client secret cannot be decrypted')
     const message = `The client secret of ${name} cannot be decrypted. An owner must enter it again`
-    return { message, status: 503, fields: [] }
+    return new RejectedForm({ '': message }, 503)
   }
   throw error
 }

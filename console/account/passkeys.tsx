@@ -1,55 +1,43 @@
 import { PASSKEYS_PER_USER_MAX } from '../../engine/limits.ts'
-import { Field, FormError, PasskeyForm, SubmitOrCancel, TwoStep } from '../design/form.tsx'
+import type { Passkey } from '../../engine/store/passkeys.ts'
+import { ActionButton, Field, FormError, PasskeyForm, Submit, TwoStep } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
-import { Card, PageHead, Tag } from '../design/parts.tsx'
+import { Card, NarrowCard, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table, timeColumn } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { Visit } from '../http/visit.ts'
 
-interface PasskeyRow {
-  readonly id: string
-  readonly name: string
-  readonly createdAtMs: number
-  readonly usedAtMs: number
-  readonly isSyncable: boolean
-  readonly isSynced: boolean
-  readonly isBlocked: boolean
+interface PasskeyRow extends Passkey {
   /** The host name for which the passkey was made, if this console has another; otherwise ''. */
   readonly otherHost: string
-}
-
-export interface PasskeysView {
-  /** Oldest first. */
-  readonly passkeys: readonly PasskeyRow[]
-  readonly mayAdd: boolean
-  readonly isFull: boolean
 }
 
 /**
  * The passkeys of the signed-in user. undefined if there is nothing to show: passkeys do not work
  * at the console's origin, or are not for this user.
  */
-export function passkeysView({ site, identity }: Visit): PasskeysView | undefined {
+export function passkeysView({ site, identity }: Visit) {
   const { user, session } = identity
   const host = site.passkeys?.relyingParty.id
-  const passkeys = site.store.passkeys.ofUser(user.id).map((passkey) => {
-    const { id, name, createdAtMs, usedAtMs, isSyncable, isSynced, rpId } = passkey
-    const isBlocked = passkey.blockedAtMs !== 0
-    return { id, name, createdAtMs, usedAtMs, isSyncable, isSynced, isBlocked, otherHost: rpId === host ? '' : rpId }
-  })
-  if (session.providerOrganizationId !== undefined) return undefined
+  const passkeys = site.store.passkeys
+    .ofUser(user.id)
+    .map((passkey): PasskeyRow => ({ ...passkey, otherHost: passkey.rpId === host ? '' : passkey.rpId }))
   const canAdd = host !== undefined && user.passwordHash !== ''
-  if (!canAdd && passkeys.length === 0) return undefined
+  if (session.providerOrganizationId !== undefined || (!canAdd && passkeys.length === 0)) return undefined
   const isFull = passkeys.length >= PASSKEYS_PER_USER_MAX
   return { passkeys, mayAdd: canAdd && !isFull, isFull }
+}
+
+interface PasskeysProps {
+  readonly visit: Visit
+  readonly view: NonNullable<ReturnType<typeof passkeysView>>
 }
 
 /** Name length in a form. The store takes 255 bytes. */
 const NAME_LENGTH_MAX = 60
 
 /** The passkeys of the user, on the account page. */
-export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonly nowMs: number }) {
-  const { passkeys, mayAdd, isFull } = view
+export function Passkeys({ visit, view: { passkeys, mayAdd, isFull } }: PasskeysProps) {
   return (
     <Card
       title="Passkeys"
@@ -62,15 +50,13 @@ export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonl
       }
       bare
     >
-      {passkeys.length > 0 && <Table id="passkeys" label="Passkeys" columns={passkeyColumns(nowMs)} rows={passkeys} />}
+      {passkeys.length > 0 && (
+        <Table visit={visit} id="passkeys" label="Passkeys" columns={PASSKEY_COLUMNS} rows={passkeys} />
+      )}
       {(mayAdd || isFull) && (
         <div class="body column">
           {passkeys.length === 0 && <p class="muted">No passkey yet. Nobody can guess a passkey, or phish it.</p>}
-          {mayAdd && (
-            <form method="post" action="/account/passkeys/new">
-              <button type="submit">Add a passkey</button>
-            </form>
-          )}
+          {mayAdd && <ActionButton action="/account/passkeys/new">Add a passkey</ActionButton>}
           {isFull && <p class="muted">{passkeys.length} passkeys are the most that a user can have.</p>}
         </div>
       )}
@@ -78,52 +64,43 @@ export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonl
   )
 }
 
-export function passkeyColumns(nowMs: number): readonly Column<PasskeyRow>[] {
-  return [
-    {
-      id: 'name',
-      name: 'Passkey',
-      cell: (row) => (
-        <>
-          {row.name} <State {...row} />
-        </>
-      ),
-      csv: ({ name }) => name,
-    },
-    { ...timeColumn('created', 'Created', nowMs, ({ createdAtMs }: PasskeyRow) => createdAtMs), wide: true },
-    { ...timeColumn('used', 'Last used', nowMs, ({ usedAtMs }: PasskeyRow) => usedAtMs), wide: true },
-    {
-      id: 'actions',
-      name: 'Rename or remove',
-      quiet: true,
-      cell: ({ id, name }) => (
-        <div class="row">
-          <details class="edit">
-            <summary aria-label={`Rename ${name}`}>Rename</summary>
-            <form class="row" method="post" action={`/account/passkeys/${id}/name`}>
-              <label class="visually-hidden" for={`name-${id}`}>
-                New name of {name}
-              </label>
-              <input
-                id={`name-${id}`}
-                name="name"
-                value={name}
-                required
-                maxLength={NAME_LENGTH_MAX}
-                autoComplete="off"
-              />
-              <button type="submit">Save</button>
-            </form>
-          </details>
-          <TwoStep action={`/account/passkeys/${id}/remove`} verb="Remove" label={name} />
-        </div>
-      ),
-    },
-  ]
-}
+export const PASSKEY_COLUMNS: readonly Column<PasskeyRow>[] = [
+  {
+    id: 'name',
+    name: 'Passkey',
+    cell: (row) => (
+      <>
+        {row.name} <State {...row} />
+      </>
+    ),
+    csv: ({ name }) => name,
+  },
+  { ...timeColumn('created', 'Created', ({ createdAtMs }: PasskeyRow) => createdAtMs), wide: true },
+  { ...timeColumn('used', 'Last used', ({ usedAtMs }: PasskeyRow) => usedAtMs), wide: true },
+  {
+    id: 'actions',
+    name: 'Rename or remove',
+    quiet: true,
+    cell: ({ id, name }) => (
+      <div class="row">
+        <details class="edit">
+          <summary aria-label={`Rename ${name}`}>Rename</summary>
+          <form class="row" method="post" action={`/account/passkeys/${id}/name`}>
+            <label class="visually-hidden" for={`name-${id}`}>
+              New name of {name}
+            </label>
+            <input id={`name-${id}`} name="name" value={name} required maxLength={NAME_LENGTH_MAX} autoComplete="off" />
+            <button type="submit">Save</button>
+          </form>
+        </details>
+        <TwoStep action={`/account/passkeys/${id}/remove`} verb="Remove" label={name} />
+      </div>
+    ),
+  },
+]
 
-function State({ isBlocked, otherHost, isSyncable, isSynced }: PasskeyRow) {
-  if (isBlocked) return <Tag tone="bad">blocked: a copy may exist</Tag>
+function State({ blockedAtMs, otherHost, isSyncable, isSynced }: PasskeyRow) {
+  if (blockedAtMs !== 0) return <Tag tone="bad">blocked: a copy may exist</Tag>
   if (otherHost !== '') return <Tag tone="warn">only for {otherHost}</Tag>
   if (isSynced) return <Tag>synced</Tag>
   return <Tag>{isSyncable ? 'not synced yet' : 'on one device'}</Tag>
@@ -145,15 +122,8 @@ export function AddPasskey({ form, options, host, suggestedName }: AddPasskeyPro
         title="Add a passkey"
         about={`The browser asks where to keep the passkey: on this device, on a phone or on a security key. It works at ${host} only.`}
       />
-      <section class="card narrow">
-        <PasskeyForm
-          action="/account/passkeys"
-          ceremony="create"
-          field="passkey"
-          options={options}
-          kept={[]}
-          class="stack body"
-        >
+      <NarrowCard>
+        <PasskeyForm action="/account/passkeys" ceremony="create" field="passkey" options={options}>
           <FormError form={form} />
           <Field
             name="name"
@@ -167,9 +137,9 @@ export function AddPasskey({ form, options, host, suggestedName }: AddPasskeyPro
           <noscript>
             <p class="error">Passkeys need JavaScript.</p>
           </noscript>
-          <SubmitOrCancel cancel="/account">Create the passkey</SubmitOrCancel>
+          <Submit cancel="/account">Create the passkey</Submit>
         </PasskeyForm>
-      </section>
+      </NarrowCard>
     </>
   )
 }

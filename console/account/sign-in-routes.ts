@@ -4,15 +4,15 @@ import { Accounts, type ProviderSignIn } from '../../engine/admin/accounts.ts'
 import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { AccountLink } from '../../engine/store/account-links.ts'
 import type { User } from '../../engine/store/users.ts'
-import { retryText } from '../design/parts.tsx'
-import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
+import { checkPassword } from '../confirmation.ts'
+import { EMPTY_FORM, FormFields, type FormState, RejectedForm } from '../form.ts'
 import { type Answer, isLocalPath, pageAnswer, redirect } from '../http/answer.ts'
 import { clearCookie, setCookie } from '../http/cookies.ts'
 import { form, openForm, openPage, type Route } from '../http/router.ts'
 import type { Guest } from '../http/visit.ts'
 import { canSomebodySignIn } from '../setup-offer.ts'
-import { isPossiblePassword, passwordFault } from '../sign-in/passwords.ts'
-import { newSecret, secretHash, trustedBrowser } from '../sign-in/secrets.ts'
+import { newPasswordIn } from '../sign-in/passwords.ts'
+import { newSecret, secretHash } from '../sign-in/secrets.ts'
 import { providerChoice, Setup, SetupAccount, SignIn } from './sign-in.tsx'
 
 /** Lifetime of the cookie that identifies a trusted browser. */
@@ -97,7 +97,7 @@ export function browserName(userAgent: string): string {
 export const SIGN_IN_ROUTES: readonly Route[] = [
   openPage('/sign-in', (guest) => {
     const to = targetOf(guest.request.query.get('to') ?? '')
-    return guest.identity === undefined ? signInPage(guest, EMPTY_FORM, to, 200) : redirect(to)
+    return guest.identity === undefined ? signInPage(guest, EMPTY_FORM, to) : redirect(to)
   }),
   openForm('/sign-in', signIn),
   form('/sign-out', 'signed-in', async ({ site, identity }) => {
@@ -105,53 +105,52 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     await site.changes.account('session.end', { userId, id, providerOrganizationId })
     return redirect('/sign-in', [clearCookie('session')])
   }),
-  openPage('/setup', (guest) => setupPage(guest, EMPTY_FORM, 200)),
-  openForm('/setup', (guest) => {
-    const link = linkOf(guest)
-    return 'fault' in link ? link.fault : setupAccountPage(guest, link, EMPTY_FORM, 200)
-  }),
-  openForm('/setup/account', setUpAccount),
+  openPage('/setup', (guest) => setupPage(guest, EMPTY_FORM)),
+  openForm('/setup', (guest) =>
+    guest.submit(
+      (state) => setupPage(guest, state),
+      async () => setupAccountPage(guest, linkOf(guest), EMPTY_FORM),
+    ),
+  ),
+  openForm('/setup/account', (guest) =>
+    guest.submit(
+      (state) => ('secret' in state.errors ? setupPage(guest, state) : setupAccountPage(guest, linkOf(guest), state)),
+      () => setUpAccount(guest),
+    ),
+  ),
 ]
 
 /** A wrong name and a wrong password get the same answer after the same time. */
-async function signIn(guest: Guest): Promise<Answer> {
-  const { site, request, nowMs } = guest
+function signIn(guest: Guest): Promise<Answer> {
+  const { site, request } = guest
   const name = request.fields.text('name').trim()
   const to = targetOf(request.fields.text('to'))
-  const user = site.store.users.byName(name)
-  const known = trustedBrowser(user, request.cookies.get('browser'))
-  const password = request.fields.text('password')
-  const again = (status: number, error: string, fields: readonly string[] = []): Answer =>
-    signInPage(guest, { values: request.fields, errors: { '': error } }, to, status, fields)
-  const wrong = 'The name or the password is wrong'
-  // Before it is counted: an answer that costs no hash must not displace counters.
-  if (!isPossiblePassword(password)) return again(403, wrong)
-  const of = user === undefined ? 'unknown name' : 'account'
-  const attempt = { name, of, address: request.address, trustedBrowser: known } as const
-  const verdict = site.attempts.begin(attempt, nowMs)
-  if (!verdict.allowed) {
-    const retryAfter = ['retry-after', String(verdict.retryAfterSeconds)]
-    return again(429, `Too many attempts. ${retryText(verdict.retryAfterSeconds)}`, retryAfter)
-  }
-  const matches = await site.passwords.verify(user?.passwordHash, password)
-  if (!matches || user === undefined) return again(403, wrong)
-  verdict.succeeded()
-  return startSession(guest, user.id, to)
+  return guest.submit(
+    (state) => signInPage(guest, state, to),
+    async () => {
+      const user = site.store.users.byName(name)
+      const wrong = { '': 'The name or the password is wrong' }
+      await checkPassword(guest, { name, user, password: request.fields.text('password') }, wrong)
+      return startSession(guest, user?.id ?? '', to)
+    },
+  )
 }
 
-function setupPage(guest: Guest, state: FormState, status: number): Answer {
-  return pageAnswer(Setup({ theme: guest.theme, form: state }), { status })
+function setupPage(guest: Guest, form: FormState): Answer {
+  return pageAnswer(Setup({ theme: guest.theme, form: { ...form, values: new FormFields() } }), form)
 }
 
-/** The link of the posted secret, or a page that explains why the link is invalid. */
-function linkOf(guest: Guest): AccountLink | { readonly fault: Answer } {
-  const { site, request } = guest
-  const secret = request.fields.text('secret').trim().replace(/^.*#/, '')
+function secretOf({ request }: Guest): string {
+  return request.fields.text('secret').trim().replace(/^.*#/, '')
+}
+
+/** The link of the posted secret. @throws RejectedForm if the link is not valid */
+function linkOf(guest: Guest): AccountLink {
+  const { site } = guest
   try {
-    return new Accounts(site.store, site.clock).link(linkHash(secret).toString('hex'))
+    return new Accounts(site.store, site.clock).link(linkHash(secretOf(guest)).toString('hex'))
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    return { fault: setupPage(guest, { values: new FormFields(), errors: { secret: error.message } }, 404) }
+    throw error instanceof Fault ? new RejectedForm({ secret: error.message }, 404) : error
   }
 }
 
@@ -164,63 +163,46 @@ function joiningUser({ identity }: Guest, { kind }: AccountLink): User | undefin
   return identity?.user
 }
 
-function setupAccountPage(guest: Guest, link: AccountLink, state: FormState, status: number): Answer {
-  const { site, request } = guest
+function setupAccountPage(guest: Guest, link: AccountLink, form: FormState): Answer {
   const document = SetupAccount({
     theme: guest.theme,
-    form: state,
-    secret: request.fields.text('secret').trim().replace(/^.*#/, ''),
+    form,
+    secret: secretOf(guest),
     kind: link.kind,
-    organizationName: link.organizationId === '' ? '' : (site.store.organizations.get(link.organizationId)?.name ?? ''),
+    organizationName:
+      link.organizationId === '' ? '' : (guest.site.store.organizations.get(link.organizationId)?.name ?? ''),
     name: link.name,
     signedInAs: joiningUser(guest, link)?.name ?? '',
   })
-  return pageAnswer(document, { status, showsSecret: true })
+  return pageAnswer(document, { ...form, showsSecret: true })
 }
 
 const newUser = z.object({
   name: z.string().trim().max(255).default(''),
   organization: z.string().trim().max(255).default(''),
   domain: z.string().trim().max(255).default(''),
-  password: z.string().default(''),
-  repeated: z.string().default(''),
 })
 
 async function setUpAccount(guest: Guest): Promise<Answer> {
   const { site, request } = guest
   const link = linkOf(guest)
-  if ('fault' in link) return link.fault
-  const again = (errors: FormState['errors'], status: number): Answer =>
-    site.store.environment.read(() => setupAccountPage(guest, link, { values: request.fields, errors }, status))
-  const read = readForm(newUser, request.fields)
-  if ('state' in read) return again(read.state.errors, 400)
-  const { name, organization, domain, password, repeated } = read.data
+  const { name, organization, domain } = guest.read(newUser)
   const joining = joiningUser(guest, link)
-  const userName = link.name === '' ? name : link.name
-  if (joining === undefined) {
-    const fault = passwordFault(password, [userName, organization])
-    if (fault !== undefined) return again({ password: fault }, 400)
-    if (password !== repeated) return again({ repeated: 'The two passwords differ' }, 400)
+  const userName = joining?.name ?? (link.name === '' ? name : link.name)
+  const password = joining === undefined ? newPasswordIn(request.fields, [userName, organization]) : ''
+  const use = {
+    linkHash: link.hash,
+    userId: joining?.id ?? '',
+    userName,
+    passwordHash: password === '' ? '' : await site.passwords.hash(password),
+    organization: link.kind === 'setup' && link.organizationId === '' ? { name: organization, domain } : undefined,
   }
-  try {
-    const used = await site.changes.account('link.use', {
-      linkHash: link.hash,
-      userId: joining?.id ?? '',
-      userName: joining?.name ?? userName,
-      passwordHash: joining !== undefined ? '' : await site.passwords.hash(password),
-      organization: link.kind === 'setup' && link.organizationId === '' ? { name: organization, domain } : undefined,
-    })
-    const isNew = site.store.monitoringTokens.activeCount(used.organizationId, guest.nowMs) === 0
-    const to = link.kind === 'setup' && isNew ? '/setup-guide' : '/'
-    return await startSession(guest, used.userId, to, used.organizationId)
-  } catch (error) {
-    if (isFault(error, 'NOT_FOUND')) {
-      return setupPage(guest, { values: new FormFields(), errors: { secret: error.message } }, 404)
-    }
-    if (isFault(error, 'CONFLICT')) return again({ '': error.message }, 409)
-    if (isFault(error, 'USAGE')) return again({ '': error.message }, 400)
-    throw error
-  }
+  const used = await site.changes.account('link.use', use).catch((error: unknown) => {
+    throw isFault(error, 'NOT_FOUND') ? new RejectedForm({ secret: error.message }, 404) : error
+  })
+  const isNew = site.store.monitoringTokens.activeCount(used.organizationId, guest.nowMs) === 0
+  const to = link.kind === 'setup' && isNew ? '/setup-guide' : '/'
+  return startSession(guest, used.userId, to, used.organizationId)
 }
 
 /** The requested page, which the visitor sees after signing in. */
@@ -229,18 +211,16 @@ export function targetOf(to: string): string {
 }
 
 /** The page for sign-in: with a password, a passkey, or an identity provider. */
-export function signInPage(
-  { site, theme, request }: Guest,
-  form: FormState,
-  to: string,
-  status: number,
-  fields: readonly string[] = [],
-): Answer {
-  const organization = request.query.get('organization') ?? ''
-  const props = site.store.environment.read(() => {
-    const { passkeys } = site.store
-    const hasPasskeys = site.passkeys !== undefined && !passkeys.isEmpty()
-    return { isNew: !canSomebodySignIn(site.store), hasPasskeys, provider: providerChoice(site.store) }
-  })
-  return pageAnswer(SignIn({ theme, form, to, organization, ...props }), { status, fields })
+export function signInPage({ site, theme, request }: Guest, form: FormState, to: string): Answer {
+  const { store } = site
+  const document = store.environment.read(() =>
+    SignIn({
+      ...{ theme, form, to },
+      organization: request.query.get('organization') ?? '',
+      isNew: !canSomebodySignIn(store),
+      hasPasskeys: site.passkeys !== undefined && !store.passkeys.isEmpty(),
+      provider: providerChoice(store),
+    }),
+  )
+  return pageAnswer(document, form)
 }

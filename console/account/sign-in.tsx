@@ -2,7 +2,7 @@ import type { AccountLinkKind } from '../../engine/store/account-links.ts'
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
 import { isDomainConfirmed } from '../../engine/store/organizations.ts'
 import type { Store } from '../../engine/store/store.ts'
-import { Field, FormError, PasskeyForm } from '../design/form.tsx'
+import { Field, Form, FormError, Hidden, PasskeyForm } from '../design/form.tsx'
 import { PlainPage, type Theme } from '../design/layout.tsx'
 import type { FormState } from '../form.ts'
 import { PASSWORD_LENGTH_MIN } from '../sign-in/passwords.ts'
@@ -95,8 +95,8 @@ export function SignIn({ theme, form, to, isNew, hasPasskeys, provider, organiza
       )}
       <FormError form={form} />
       <ProviderForm choice={provider} form={form} to={to} organization={organization} />
-      <form class="stack" method="post" action="/sign-in">
-        <input type="hidden" name="to" value={to} />
+      <Form action="/sign-in" submit="Sign in">
+        <Hidden fields={[['to', to]]} />
         <Field
           name="name"
           label="Name or e-mail address"
@@ -106,10 +106,7 @@ export function SignIn({ theme, form, to, isNew, hasPasskeys, provider, organiza
           autoComplete={hasPasskeys ? 'username webauthn' : 'username'}
         />
         <Field name="password" label="Password" type="password" form={form} required autoComplete="current-password" />
-        <button class="first" type="submit">
-          Sign in
-        </button>
-      </form>
+      </Form>
       {hasPasskeys && (
         <PasskeyForm
           action="/sign-in/passkey"
@@ -139,25 +136,24 @@ function ProviderForm({ choice, form, to, organization }: ProviderFormProps) {
   if (choice.kind === 'none') return null
   return (
     <>
-      <form class="stack" method="post" action="/sign-in/provider">
-        <input type="hidden" name="to" value={to} />
-        {choice.kind === 'one' ? (
-          <button type="submit">Sign in with {choice.name}</button>
-        ) : (
-          <>
-            <Field
-              name="organization"
-              label="Organization, or your e-mail address there"
-              form={form}
-              value={organization}
-              required
-              maxLength={255}
-              autoComplete="organization"
-            />
-            <button type="submit">Sign in with your organization</button>
-          </>
+      <Form
+        action="/sign-in/provider"
+        submit={choice.kind === 'one' ? `Sign in with ${choice.name}` : 'Sign in with your organization'}
+        look="plain"
+      >
+        <Hidden fields={[['to', to]]} />
+        {choice.kind !== 'one' && (
+          <Field
+            name="organization"
+            label="Organization, or your e-mail address there"
+            form={form}
+            value={organization}
+            required
+            maxLength={255}
+            autoComplete="organization"
+          />
         )}
-      </form>
+      </Form>
       <p class="or">or with a password</p>
     </>
   )
@@ -167,15 +163,7 @@ function ProviderForm({ choice, form, to, organization }: ProviderFormProps) {
  * Sends the browser to the provider. A redirect would not do: the policy `form-action 'self'` also
  * covers redirects after a form.
  */
-export function AtProvider({
-  theme,
-  name,
-  url,
-}: {
-  readonly theme: Theme
-  readonly name: string
-  readonly url: string
-}) {
+export function AtProvider({ theme, name, url }: { theme: Theme; name: string; url: string }) {
   return (
     <PlainPage title={`Opening ${name}`} theme={theme} path="/sign-in" refreshTo={url}>
       <h1>Opening {name}</h1>
@@ -201,8 +189,7 @@ export function Setup({ theme, form }: SetupProps) {
   return (
     <PlainPage title="Set up your account" theme={theme} path="/setup">
       <h1>Set up your account</h1>
-      <form class="stack" method="post" action="/setup">
-        <FormError form={form} />
+      <Form action="/setup" form={form} submit="Continue">
         <Field
           name="secret"
           label="Setup secret"
@@ -212,10 +199,7 @@ export function Setup({ theme, form }: SetupProps) {
           fromFragment
           hint="The part of the link after #. It works once."
         />
-        <button class="first" type="submit">
-          Continue
-        </button>
-      </form>
+      </Form>
     </PlainPage>
   )
 }
@@ -249,9 +233,8 @@ export function SetupAccount(props: SetupAccountProps) {
       <h1>{TITLES[kind]}</h1>
       {organizationName !== '' && <p class="muted">Organization: {organizationName}</p>}
       {name !== '' && <p class="muted">Name for sign-in: {name}</p>}
-      <form class="stack" method="post" action="/setup/account">
-        <FormError form={form} />
-        <input type="hidden" name="secret" value={secret} />
+      <Form action="/setup/account" form={form} submit="Continue">
+        <Hidden fields={[['secret', secret]]} />
         {createsOrganization && (
           <>
             <Field name="organization" label="Organization" form={form} required maxLength={255} />
@@ -283,10 +266,7 @@ export function SetupAccount(props: SetupAccountProps) {
             <NewPassword label="Password" form={form} />
           </>
         )}
-        <button class="first" type="submit">
-          Continue
-        </button>
-      </form>
+      </Form>
     </PlainPage>
   )
 }

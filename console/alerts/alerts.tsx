@@ -1,21 +1,43 @@
 import { type AlertDelivery, deliveriesOf } from '../../engine/admin/alert-rows.ts'
 import { pathOf } from '../../engine/alert/completed-message.ts'
 import { wordsOf } from '../../engine/alert/message.ts'
-import {
-  ALERT_RULES,
-  ALERT_SEVERITIES,
-  type Alert,
-  type AlertRule,
-  type AlertSeverity,
-} from '../../engine/store/alerts.ts'
-import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
+import { ALERTS_MAX } from '../../engine/limits.ts'
+import { ALERT_RULES, ALERT_SEVERITIES, type Alert, type AlertSeverity } from '../../engine/store/alerts.ts'
+import { CsvLink, FilterSelect, Filters, PagedTable, paged } from '../design/list.tsx'
 import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
-import { type Column, csvOnly, Table, textColumn, timeColumn } from '../design/table.tsx'
+import { type Column, csvOnly, textColumn, timeColumn } from '../design/table.tsx'
+import { csvFile } from '../http/csv.ts'
+import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
 /** Alerts that the page searches, and that it shows at once. */
 const ALERTS_READ_MAX = 1000
 const ALERTS_PER_PAGE = 50
+
+export const ALERTS_PATH = '/alerts'
+export const RULES_PATH = '/alerts/rules'
+export const CHANNELS_PATH = '/alerts/channels'
+export const DEAD_LETTERS_PATH = '/alerts/dead-letters'
+
+const TABS = [
+  [ALERTS_PATH, 'Alerts'],
+  [RULES_PATH, 'Rules'],
+  [CHANNELS_PATH, 'Channels'],
+  [DEAD_LETTERS_PATH, 'Dead letters'],
+] as const
+
+/** Links between the pages of alerts. */
+export function AlertTabs({ here }: { readonly here: string }) {
+  return (
+    <nav class="tabs" aria-label="Alerts">
+      {TABS.map(([path, name]) => (
+        <a key={path} href={path} aria-current={path === here ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
+}
 
 interface AlertRow {
   readonly alert: Alert
@@ -24,36 +46,7 @@ interface AlertRow {
   readonly path: string | undefined
 }
 
-interface AlertsView {
-  /** Newest first. */
-  readonly rows: Paged<AlertRow>
-  /** undefined: all rules. */
-  readonly rule: AlertRule | undefined
-  readonly severity: AlertSeverity | undefined
-  readonly hasChannel: boolean
-  /** The organization never had an alert. */
-  readonly isEmpty: boolean
-}
-
-/** The last alerts, filtered by the query's `rule` and `severity`. */
-export function alertsView(visit: Visit): AlertsView {
-  const { query } = visit.request
-  const { alerts, rule, severity, isEmpty } = filtered(visit, ALERTS_READ_MAX)
-  const page = paged(alerts, query, 'page', ALERTS_PER_PAGE)
-  return {
-    rows: { ...page, rows: alertRows(visit, page.rows) },
-    rule,
-    severity,
-    hasChannel: visit.site.store.alertChannels.ofOrganization(visit.organization.id).length > 0,
-    isEmpty,
-  }
-}
-
-/** At most `countMax` alerts with the query's filters, for a file. */
-export function allAlertRows(visit: Visit, countMax: number): AlertRow[] {
-  return alertRows(visit, filtered(visit, countMax).alerts)
-}
-
+/** The alerts with the query's `rule` and `severity`, newest first, of the last `countMax`. */
 function filtered({ site, organization, request: { query } }: Visit, countMax: number) {
   const rule = ALERT_RULES.find((each) => each === query.get('rule'))
   const severity = ALERT_SEVERITIES.find((each) => each === query.get('severity'))
@@ -75,22 +68,6 @@ function alertRows({ site, organization }: Visit, alerts: readonly Alert[]): Ale
   })
 }
 
-export const ALERTS_PATH = '/alerts'
-export const RULES_PATH = '/alerts/rules'
-export const CHANNELS_PATH = '/alerts/channels'
-export const DEAD_LETTERS_PATH = '/alerts/dead-letters'
-
-const TABS = [
-  [ALERTS_PATH, 'Alerts'],
-  [RULES_PATH, 'Rules'],
-  [CHANNELS_PATH, 'Channels'],
-  [DEAD_LETTERS_PATH, 'Dead letters'],
-] as const
-
-export function AlertTabs({ here }: { readonly here: string }) {
-  return <Tabs label="Alerts" tabs={TABS} here={here} />
-}
-
 const SEVERITY_TONES: Readonly<Record<AlertSeverity, Tone>> = {
   informational: 'plain',
   low: 'plain',
@@ -103,89 +80,71 @@ export function SeverityTag({ severity }: { readonly severity: AlertSeverity }) 
   return Tag({ tone: SEVERITY_TONES[severity], children: severity })
 }
 
-const DELIVERY_TONES: Readonly<Record<AlertDelivery['state'], Tone>> = {
-  waiting: 'warn',
-  delivered: 'good',
-  dead: 'bad',
-  retried: 'plain',
-  discarded: 'plain',
-  dropped: 'bad',
-  'channel removed': 'plain',
-  unknown: 'plain',
+const DELIVERIES: Readonly<Record<AlertDelivery['state'], readonly [word: string, tone: Tone]>> = {
+  waiting: ['waiting', 'warn'],
+  delivered: ['delivered', 'good'],
+  dead: ['dead letter', 'bad'],
+  retried: ['queued again', 'plain'],
+  discarded: ['deleted', 'plain'],
+  dropped: ['dropped', 'bad'],
+  'channel removed': ['channel removed', 'plain'],
+  unknown: ['no longer known', 'plain'],
 }
 
-const DELIVERY_WORDS: Readonly<Record<AlertDelivery['state'], string>> = {
-  waiting: 'waiting',
-  delivered: 'delivered',
-  dead: 'dead letter',
-  retried: 'queued again',
-  discarded: 'deleted',
-  dropped: 'dropped',
-  'channel removed': 'channel removed',
-  unknown: 'no longer known',
-}
-
-export function alertColumns(nowMs: number): readonly Column<AlertRow>[] {
-  return [
-    timeColumn('time', 'Time', nowMs, ({ alert }) => alert.createdAtMs),
-    {
-      ...textColumn('severity', 'Severity', ({ alert }: AlertRow) => alert.severity),
-      cell: ({ alert }) => SeverityTag({ severity: alert.severity }),
-      wide: true,
-    },
-    {
-      id: 'alert',
-      name: 'Alert',
-      cell: ({ alert: { title, rule, details, groups = [] }, path }) => (
-        <>
-          {path === undefined ? (
-            <span class="break">{title}</span>
-          ) : (
-            <a class="break" href={path}>
-              {title}
-            </a>
-          )}
-          <p class="small muted break">
-            {[wordsOf(rule), ...groups].join(' · ')}
-            {details['risk_reason'] !== undefined && <span class="wide-only"> · {details['risk_reason']}</span>}
-          </p>
-        </>
-      ),
-      csv: ({ alert }) => alert.title,
-    },
-    csvOnly(textColumn('rule', 'Rule', ({ alert }) => alert.rule)),
-    {
-      id: 'delivery',
-      name: 'Delivery',
-      cell: ({ deliveries }) =>
-        deliveries.length === 0 ? (
-          <span class="muted">no channel</span>
+const COLUMNS: readonly Column<AlertRow>[] = [
+  timeColumn('time', 'Time', ({ alert }) => alert.createdAtMs),
+  {
+    ...textColumn('severity', 'Severity', ({ alert }: AlertRow) => alert.severity),
+    cell: ({ alert }) => SeverityTag(alert),
+    wide: true,
+  },
+  {
+    id: 'alert',
+    name: 'Alert',
+    cell: ({ alert: { title, rule, details, groups = [] }, path }) => (
+      <>
+        {path === undefined ? (
+          <span class="break">{title}</span>
         ) : (
-          <ul class="facts">
-            {deliveries.map(({ channel, state }) => (
-              <li key={channel}>
-                {channel} <Tag tone={DELIVERY_TONES[state]}>{DELIVERY_WORDS[state]}</Tag>
-              </li>
-            ))}
-          </ul>
-        ),
-      csv: ({ deliveries }) =>
-        deliveries.map(({ channel, state }) => `${channel}: ${DELIVERY_WORDS[state]}`).join(', '),
-    },
-    csvOnly(textColumn('id', 'Id', ({ alert }) => alert.id)),
-  ]
-}
-
-interface AlertsProps {
-  readonly view: AlertsView
-  readonly query: URLSearchParams
-  readonly nowMs: number
-  readonly mayAdd: boolean
-}
+          <a class="break" href={path}>
+            {title}
+          </a>
+        )}
+        <p class="small muted break">
+          {[wordsOf(rule), ...groups].join(' · ')}
+          {details['risk_reason'] !== undefined && <span class="wide-only"> · {details['risk_reason']}</span>}
+        </p>
+      </>
+    ),
+    csv: ({ alert }) => alert.title,
+  },
+  csvOnly(textColumn('rule', 'Rule', ({ alert }) => alert.rule)),
+  {
+    id: 'delivery',
+    name: 'Delivery',
+    cell: ({ deliveries }) =>
+      deliveries.length === 0 ? (
+        <span class="muted">no channel</span>
+      ) : (
+        <ul class="facts">
+          {deliveries.map(({ channel, state }) => (
+            <li key={channel}>
+              {channel} <Tag tone={DELIVERIES[state][1]}>{DELIVERIES[state][0]}</Tag>
+            </li>
+          ))}
+        </ul>
+      ),
+    csv: ({ deliveries }) => deliveries.map(({ channel, state }) => `${channel}: ${DELIVERIES[state][0]}`).join(', '),
+  },
+  csvOnly(textColumn('id', 'Id', ({ alert }) => alert.id)),
+]
 
 /** The last alerts, with their deliveries. */
-export function Alerts({ view, query, nowMs, mayAdd }: AlertsProps) {
-  const { rows, rule, severity, hasChannel, isEmpty } = view
+function Alerts({ visit }: { readonly visit: Visit }) {
+  const { query } = visit.request
+  const { alerts, rule, severity, isEmpty } = filtered(visit, ALERTS_READ_MAX)
+  const page = paged(alerts, query, 'page', ALERTS_PER_PAGE)
+  const hasChannel = visit.site.store.alertChannels.ofOrganization(visit.organization.id).length > 0
   const about = `What happened that somebody should know${isEmpty ? '' : `: the last ${countText(ALERTS_READ_MAX)} at most`}`
   return (
     <>
@@ -193,7 +152,7 @@ export function Alerts({ view, query, nowMs, mayAdd }: AlertsProps) {
         {!isEmpty && <CsvLink path={ALERTS_PATH} query={query} />}
       </PageHead>
       <AlertTabs here={ALERTS_PATH} />
-      {!hasChannel && <NoChannel mayAdd={mayAdd} />}
+      {!hasChannel && <NoChannel mayAdd={visit.may('alert-channel.add')} />}
       {isEmpty ? (
         <Empty title="No alert yet">
           <p class="muted">
@@ -213,21 +172,20 @@ export function Alerts({ view, query, nowMs, mayAdd }: AlertsProps) {
               name="severity"
               label="Severity from"
               value={severity ?? ''}
-              options={[['', 'All'], ...pairs(ALERT_SEVERITIES)]}
+              options={[['', 'All'], ...ALERT_SEVERITIES.map((each) => [each, each] as const)]}
             />
           </Filters>
-          {rows.total === 0 ? (
-            <Empty title="No alert matches">
-              <p>
-                <a href={ALERTS_PATH}>Show all alerts</a>
-              </p>
-            </Empty>
-          ) : (
-            <div class="card">
-              <Table id="alerts" label="Alerts" columns={alertColumns(nowMs)} rows={rows.rows} />
-            </div>
-          )}
-          <NumberedPages of={rows} query={query} />
+          <PagedTable
+            {...{ visit, id: 'alerts', label: 'Alerts', columns: COLUMNS }}
+            rows={{ ...page, rows: alertRows(visit, page.rows) }}
+            empty={
+              <Empty title="No alert matches">
+                <p>
+                  <a href={ALERTS_PATH}>Show all alerts</a>
+                </p>
+              </Empty>
+            }
+          />
         </>
       )}
     </>
@@ -251,27 +209,7 @@ function NoChannel({ mayAdd }: { readonly mayAdd: boolean }) {
   )
 }
 
-function pairs(words: readonly string[]): (readonly [string, string])[] {
-  return words.map((word) => [word, word])
-}
-
-interface TabsProps {
-  /** For screen readers: what the pages are about. */
-  readonly label: string
-  readonly tabs: readonly (readonly [path: string, name: string])[]
-  /** The path of this page. */
-  readonly here: string
-}
-
-/** Links between the pages of one entry in the navigation. */
-function Tabs({ label, tabs, here }: TabsProps) {
-  return (
-    <nav class="tabs" aria-label={label}>
-      {tabs.map(([path, name]) => (
-        <a key={path} href={path} aria-current={path === here ? 'page' : undefined}>
-          {name}
-        </a>
-      ))}
-    </nav>
-  )
-}
+export const ALERT_ROUTES: readonly Route[] = [
+  page(ALERTS_PATH, 'alert.read', (visit) => visit.page('Alerts', ALERTS_PATH, Alerts({ visit }))),
+  csvFile(ALERTS_PATH, 'alert.read', COLUMNS, (visit) => alertRows(visit, filtered(visit, ALERTS_MAX).alerts)),
+]

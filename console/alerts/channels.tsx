@@ -1,4 +1,5 @@
 import { type AlertMessage, wordsOf } from '../../engine/alert/message.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { ALERT_CHANNELS_MAX } from '../../engine/limits.ts'
 import {
   ALERT_CHANNEL_KINDS,
@@ -7,8 +8,8 @@ import {
   type AlertChannelState,
   type DeadLetter,
 } from '../../engine/store/alert-channels.ts'
-import { TwoStep } from '../design/form.tsx'
-import { CsvLink } from '../design/list.tsx'
+import { ActionButton, FormError, TwoStep } from '../design/form.tsx'
+import { CsvLink, PagedTable, paged } from '../design/list.tsx'
 import {
   Card,
   countOf,
@@ -21,68 +22,57 @@ import {
   Tag,
   Time,
 } from '../design/parts.tsx'
-import { type Column, csvOnly, Table, textColumn, timeColumn } from '../design/table.tsx'
+import { type Column, countColumn, csvOnly, Table, textColumn, timeColumn } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import type { Answer } from '../http/answer.ts'
+import { csvFile } from '../http/csv.ts'
+import { changeForm, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { AlertTabs, CHANNELS_PATH, DEAD_LETTERS_PATH } from './alerts.tsx'
+import { ALERTS_PATH, AlertTabs, CHANNELS_PATH, DEAD_LETTERS_PATH } from './alerts.tsx'
 
 interface ChannelRow extends AlertChannel {
   readonly state: AlertChannelState
   /** Messages in its queue. */
   readonly waiting: number
   readonly deadLetters: number
-  /** Why its settings cannot be decrypted; '' if they can. */
-  readonly keyProblem: string
 }
 
 /** The alert channels of the organization, oldest first. */
-export function channelRows({ site, organization }: Visit): ChannelRow[] {
+function channelRows({ site, organization }: Visit): ChannelRow[] {
   const { alertChannels } = site.store
   return alertChannels.ofOrganization(organization.id).map((channel) => ({
     ...channel,
     state: alertChannels.state(organization.id, channel.id),
     waiting: alertChannels.waiting(organization.id, channel.id),
     deadLetters: alertChannels.deadLetterCount(organization.id, channel.id),
-    keyProblem: site.secrets.problem(channel.settings.keyId),
   }))
 }
 
-export interface DeadLetterRow extends Omit<DeadLetter, 'json'> {
+interface DeadLetterRow extends DeadLetter {
   readonly channelId: string
   readonly channel: string
   readonly title: string
 }
 
 /** The dead letters of all channels, newest first. */
-export function deadLetterRows({ site, organization }: Visit): DeadLetterRow[] {
+function deadLetterRows({ site, organization }: Visit): DeadLetterRow[] {
   const { alertChannels } = site.store
   return alertChannels
     .ofOrganization(organization.id)
     .flatMap(({ id, name }) =>
-      alertChannels.deadLetters(organization.id, id).map(({ json, ...letter }) => {
-        return { ...letter, channelId: id, channel: name, title: (JSON.parse(json) as AlertMessage).title }
+      alertChannels.deadLetters(organization.id, id).map((letter) => {
+        return { ...letter, channelId: id, channel: name, title: (JSON.parse(letter.json) as AlertMessage).title }
       }),
     )
     .sort((a, b) => b.failedAtMs - a.failedAtMs)
 }
 
-/** What a receiver answered to a test message, or why something failed. */
-interface ChannelResult {
-  readonly tone: 'good' | 'bad'
-  readonly title: string
-  readonly about: string
-}
-
-export interface AlertChannelsProps {
-  readonly rows: readonly ChannelRow[]
-  readonly nowMs: number
-  readonly mayAdd: boolean
-  readonly mayRemove: boolean
-  readonly mayTest: boolean
-  readonly mayRetry: boolean
-  readonly result: ChannelResult | undefined
-  /** A webhook that was just added. Only the answer to its form shows its secret. */
-  readonly created: { readonly name: string; readonly secret: string } | undefined
-  readonly done: string
+/** What one page shows after a form, once. */
+export interface ShownChannel {
+  /** What the receiver answered to a test message. */
+  readonly result?: { readonly tone: 'good' | 'bad'; readonly title: string; readonly about: string }
+  /** A webhook that was just added, and its secret. */
+  readonly created?: { readonly name: string; readonly secret: string }
 }
 
 export const KIND_NAMES: Readonly<Record<AlertChannelKind, string>> = {
@@ -106,18 +96,25 @@ const DONE: Readonly<Record<string, string>> = {
   removed: 'The channel is removed, with the messages that waited for it',
 }
 
+interface AlertChannelsProps {
+  readonly visit: Visit
+  readonly form: FormState
+  readonly shown: ShownChannel
+}
+
 /** Where alerts are sent. */
-export function AlertChannels(props: AlertChannelsProps) {
-  const { rows, mayAdd, result, created, done } = props
-  const title = DONE[done]
+function AlertChannels({ visit, form, shown: { result, created } }: AlertChannelsProps) {
+  const rows = channelRows(visit)
+  const mayAdd = visit.may('alert-channel.add')
+  const problems = rows.map(({ settings }) => visit.site.secrets.problem(settings.keyId))
   return (
     <>
       <PageHead title="Alert channels" about="Where alerts of this organization are sent">
         {rows.length > 0 && <CsvLink path={CHANNELS_PATH} />}
       </PageHead>
       <AlertTabs here={CHANNELS_PATH} />
-      {title !== undefined && result === undefined && created === undefined && <Notice title={title} />}
-      <KeyProblem problem={rows.find(({ keyProblem }) => keyProblem !== '')?.keyProblem ?? ''} />
+      <FormError form={form} />
+      <KeyProblem problem={problems.find((problem) => problem !== '') ?? ''} />
       {result !== undefined && (
         <Notice tone={result.tone} title={result.title}>
           <p class="break">{result.about}</p>
@@ -140,7 +137,7 @@ export function AlertChannels(props: AlertChannelsProps) {
           </Empty>
         ) : (
           <Card title="Channels" note={`${rows.length} of ${ALERT_CHANNELS_MAX}`} bare>
-            <Table id="channels" label="Channels" columns={columns(props)} rows={rows} />
+            <Table visit={visit} id="channels" label="Channels" columns={COLUMNS} rows={rows} />
           </Card>
         )}
         {mayAdd && <AddChannel isFull={rows.length >= ALERT_CHANNELS_MAX} />}
@@ -173,94 +170,201 @@ function AddChannel({ isFull }: { readonly isFull: boolean }) {
   )
 }
 
-export function channelColumns(nowMs: number): readonly Column<ChannelRow>[] {
-  return [
-    {
-      ...textColumn('name', 'Channel', ({ name }: ChannelRow) => name),
-      cell: ({ name, kind, target, severityMin, rules = [], groups = [] }) => (
-        <>
-          <strong>{name}</strong>
-          <p class="small muted break">
-            {KIND_NAMES[kind]}: {target}, from severity {severityMin}
-          </p>
-          {rules.length + groups.length > 0 && (
-            <p class="small muted break">Only {[...rules.map(wordsOf), ...groups].join(', ')}</p>
+const COLUMNS: readonly Column<ChannelRow>[] = [
+  {
+    ...textColumn('name', 'Channel', ({ name }: ChannelRow) => name),
+    cell: ({ name, kind, target, severityMin, rules = [], groups = [] }) => (
+      <>
+        <strong>{name}</strong>
+        <p class="small muted break">
+          {KIND_NAMES[kind]}: {target}, from severity {severityMin}
+        </p>
+        {rules.length + groups.length > 0 && (
+          <p class="small muted break">Only {[...rules.map(wordsOf), ...groups].join(', ')}</p>
+        )}
+      </>
+    ),
+  },
+  { id: 'kind', name: 'Kind', csv: ({ kind }) => kind },
+  { id: 'target', name: 'Receiver', csv: ({ target }) => target },
+  { id: 'rules', name: 'Rules', csv: ({ rules = [] }) => rules.join(' ') },
+  { id: 'groups', name: 'Groups', csv: ({ groups = [] }) => groups.join(', ') },
+  { id: 'severity', name: 'Severity from', csv: ({ severityMin }) => severityMin },
+  {
+    id: 'state',
+    name: 'State',
+    cell: ({ state, waiting, deadLetters }) => (
+      <>
+        <span class="facts">
+          {state.failure === '' ? (
+            <Tag tone={state.delivered > 0 ? 'good' : 'plain'}>{state.delivered > 0 ? 'delivers' : 'not used yet'}</Tag>
+          ) : (
+            <Tag tone="bad">failing</Tag>
           )}
-        </>
-      ),
-    },
-    { id: 'kind', name: 'Kind', csv: ({ kind }) => kind },
-    { id: 'target', name: 'Receiver', csv: ({ target }) => target },
-    { id: 'rules', name: 'Rules', csv: ({ rules = [] }) => rules.join(' ') },
-    { id: 'groups', name: 'Groups', csv: ({ groups = [] }) => groups.join(', ') },
-    { id: 'severity', name: 'Severity from', csv: ({ severityMin }) => severityMin },
-    {
-      id: 'state',
-      name: 'State',
-      cell: ({ state, waiting, deadLetters }) => (
-        <>
-          <span class="facts">
-            {state.failure === '' ? (
-              <Tag tone={state.delivered > 0 ? 'good' : 'plain'}>
-                {state.delivered > 0 ? 'delivers' : 'not used yet'}
-              </Tag>
-            ) : (
-              <Tag tone="bad">failing</Tag>
-            )}
-            {waiting > 0 && <span>{countText(waiting)} waiting</span>}
-            {deadLetters > 0 && <a href={DEAD_LETTERS_PATH}>{countOf(deadLetters, 'dead letter')}</a>}
-          </span>
-          {state.failure !== '' && <p class="small muted break">{state.failure}</p>}
-        </>
-      ),
-    },
-    {
-      id: 'delivered',
-      name: 'Delivered',
-      cell: ({ state }) => (
-        <>
-          {countText(state.delivered)}
-          <p class="small muted">
-            <Time ms={state.deliveredAtMs} nowMs={nowMs} />
-          </p>
-        </>
-      ),
-      csv: ({ state }) => state.delivered,
-      number: true,
-      wide: true,
-    },
-    csvOnly(timeColumn('delivered-at', 'Last delivered', nowMs, ({ state }) => state.deliveredAtMs)),
-    { id: 'waiting', name: 'Waiting', csv: ({ waiting }) => waiting },
-    { id: 'dead', name: 'Dead letters', csv: ({ deadLetters }) => deadLetters },
-    { id: 'failure', name: 'Last failure', csv: ({ state }) => state.failure },
-    csvOnly(timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs)),
-  ]
-}
-
-function columns({ nowMs, mayTest, mayRemove, mayRetry }: AlertChannelsProps): readonly Column<ChannelRow>[] {
-  const change: Column<ChannelRow> = {
+          {waiting > 0 && <span>{countText(waiting)} waiting</span>}
+          {deadLetters > 0 && <a href={DEAD_LETTERS_PATH}>{countOf(deadLetters, 'dead letter')}</a>}
+        </span>
+        {state.failure !== '' && <p class="small muted break">{state.failure}</p>}
+      </>
+    ),
+  },
+  {
+    id: 'delivered',
+    name: 'Delivered',
+    cell: ({ state }, { nowMs }) => (
+      <>
+        {countText(state.delivered)}
+        <p class="small muted">
+          <Time ms={state.deliveredAtMs} nowMs={nowMs} />
+        </p>
+      </>
+    ),
+    csv: ({ state }) => state.delivered,
+    number: true,
+    wide: true,
+  },
+  csvOnly(timeColumn('delivered-at', 'Last delivered', ({ state }) => state.deliveredAtMs)),
+  { id: 'waiting', name: 'Waiting', csv: ({ waiting }) => waiting },
+  { id: 'dead', name: 'Dead letters', csv: ({ deadLetters }) => deadLetters },
+  { id: 'failure', name: 'Last failure', csv: ({ state }) => state.failure },
+  csvOnly(timeColumn('created', 'Created', ({ createdAtMs }) => createdAtMs)),
+  {
     id: 'change',
     name: 'Change',
-    cell: ({ id, name, deadLetters }) => (
+    action: 'alert-channel.test',
+    quiet: true,
+    cell: ({ id, name, deadLetters }, visit) => (
       <div class="row end">
-        {mayTest && (
-          <form method="post" action={`${CHANNELS_PATH}/${id}/test`}>
-            <button type="submit" aria-label={`Send test to ${name}`}>
-              Send test
-            </button>
-          </form>
+        <ActionButton action={`${CHANNELS_PATH}/${id}/test`} label={`Send test to ${name}`}>
+          Send test
+        </ActionButton>
+        {visit.may('alert.retry') && deadLetters > 0 && (
+          <ActionButton action={`${CHANNELS_PATH}/${id}/retry`} label={`Send again: the dead letters of ${name}`}>
+            Send again
+          </ActionButton>
         )}
-        {mayRetry && deadLetters > 0 && (
-          <form method="post" action={`${CHANNELS_PATH}/${id}/retry`}>
-            <button type="submit" aria-label={`Send again: the dead letters of ${name}`}>
-              Send again
-            </button>
-          </form>
+        {visit.may('alert-channel.remove') && (
+          <TwoStep action={`${CHANNELS_PATH}/${id}/remove`} verb="Remove" label={name} />
         )}
-        {mayRemove && <TwoStep action={`${CHANNELS_PATH}/${id}/remove`} verb="Remove" label={name} />}
       </div>
     ),
+  },
+]
+
+/** Messages that were not delivered. */
+function DeadLetters({ visit }: { readonly visit: Visit }) {
+  const rows = paged(deadLetterRows(visit), visit.request.query)
+  return (
+    <>
+      <PageHead
+        title="Dead letters"
+        about="Messages that were not delivered within 24 hours, or that the receiver refused"
+      >
+        {rows.total > 0 && <CsvLink path={DEAD_LETTERS_PATH} />}
+      </PageHead>
+      <AlertTabs here={DEAD_LETTERS_PATH} />
+      <PagedTable
+        {...{ visit, id: 'dead-letters', label: 'Dead letters', columns: DEAD_LETTER_COLUMNS, rows }}
+        empty={
+          <Empty title="No dead letter">
+            <p class="muted">
+              Every message was delivered, or still waits. <a href={CHANNELS_PATH}>Channels</a> show how many wait.
+            </p>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
+
+const DEAD_LETTER_COLUMNS: readonly Column<DeadLetterRow>[] = [
+  {
+    ...textColumn('title', 'Message', ({ title }: DeadLetterRow) => title),
+    cell: ({ title, channel, failure }) => (
+      <>
+        <span class="break">{title}</span>
+        <p class="small muted break">
+          {channel}: {failure}
+        </p>
+      </>
+    ),
+  },
+  { id: 'channel', name: 'Channel', csv: ({ channel }) => channel },
+  { id: 'failure', name: 'Reason', csv: ({ failure }) => failure },
+  { ...timeColumn('queued', 'Queued', ({ queuedAtMs }: DeadLetterRow) => queuedAtMs), wide: true },
+  timeColumn('failed', 'Failed', ({ failedAtMs }) => failedAtMs),
+  { ...countColumn('attempts', 'Attempts', ({ attempts }: DeadLetterRow) => attempts), wide: true },
+  {
+    id: 'retry',
+    name: 'Send again',
+    action: 'alert.retry',
     quiet: true,
-  }
-  return mayTest || mayRemove || mayRetry ? [...channelColumns(nowMs), change] : channelColumns(nowMs)
+    cell: ({ channelId, sequence, title }) => (
+      <ActionButton
+        action={`${CHANNELS_PATH}/${channelId}/retry`}
+        look="quiet"
+        label={`Send again: ${title}`}
+        fields={[['number', String(sequence)]]}
+      >
+        Send again
+      </ActionButton>
+    ),
+  },
+  {
+    id: 'discard',
+    name: 'Delete',
+    action: 'alert.discard',
+    quiet: true,
+    cell: ({ channelId, sequence, title }) => (
+      <TwoStep
+        action={`${CHANNELS_PATH}/${channelId}/discard`}
+        verb="Delete"
+        label={title}
+        fields={[['number', String(sequence)]]}
+      />
+    ),
+  },
+]
+
+export const CHANNEL_ROUTES: readonly Route[] = [
+  page(CHANNELS_PATH, 'alert.read', (visit) => channelsPage(visit, EMPTY_FORM)),
+  csvFile(CHANNELS_PATH, 'alert.read', COLUMNS, channelRows),
+  form(`${CHANNELS_PATH}/:id/test`, 'alert-channel.test', test),
+  changeForm(`${CHANNELS_PATH}/:id/remove`, 'alert-channel.remove', (given) => given, `${CHANNELS_PATH}?done=removed`, {
+    confirmed: true,
+    again: (visit, state) => channelsPage(visit, state),
+  }),
+  page(DEAD_LETTERS_PATH, 'alert.read', (visit) => {
+    const done = { queued: 'Queued again, after the messages that wait', deleted: 'Deleted' }
+    return visit.page('Dead letters', ALERTS_PATH, DeadLetters({ visit }), { done })
+  }),
+  csvFile(DEAD_LETTERS_PATH, 'alert.read', DEAD_LETTER_COLUMNS, deadLetterRows),
+  changeForm(`${CHANNELS_PATH}/:id/retry`, 'alert.retry', deadLetters, `${DEAD_LETTERS_PATH}?done=queued`),
+  changeForm(`${CHANNELS_PATH}/:id/discard`, 'alert.discard', deadLetters, `${DEAD_LETTERS_PATH}?done=deleted`),
+]
+
+/** The dead letter of the form's number, or all of the channel. @throws Fault USAGE. */
+function deadLetters({ id }: { readonly id: string }, { request }: Visit) {
+  const text = request.fields.text('number')
+  if (!/^\d{0,15}$/.test(text)) throw new Fault('USAGE', 'Expected the number of a dead letter')
+  return { channelId: id, sequence: text === '' ? undefined : Number(text) }
+}
+
+async function test(visit: Visit, { id }: { readonly id: string }): Promise<Answer> {
+  const { site, organization } = visit
+  // Counted before the change, so that what is refused is not in the audit log.
+  const { channel, sent } = await site.channelTests.run(organization, () => visit.change('alert-channel.test', { id }))
+  const result: ShownChannel['result'] =
+    sent.kind === 'delivered'
+      ? { tone: 'good', title: `Test message delivered to ${channel}`, about: `Answer: ${sent.answer || 'none'}` }
+      : { tone: 'bad', title: `${channel} did not get the test message`, about: sent.why }
+  return visit.redirectToShow(CHANNELS_PATH, { result } satisfies ShownChannel)
+}
+
+function channelsPage(visit: Visit, form: FormState): Answer {
+  const shown = visit.shownOnce<ShownChannel>() ?? {}
+  const showsSecret = shown.created !== undefined
+  return visit.page('Alert channels', ALERTS_PATH, AlertChannels({ visit, form, shown }), {
+    ...{ form, done: DONE, showsSecret },
+  })
 }

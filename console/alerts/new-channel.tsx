@@ -1,12 +1,19 @@
+import { checkedChannel, type GivenChannel, targetFault } from '../../engine/admin/alert-settings.ts'
+import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { SMTP_TLS_MODES, SYSLOG_FORMATS, SYSLOG_TRANSPORTS } from '../../engine/alert/channel-settings.ts'
 import { wordsOf } from '../../engine/alert/message.ts'
-import type { AlertChannelKind } from '../../engine/store/alert-channels.ts'
+import { groupNamesOf } from '../../engine/scan/group-use.ts'
+import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
 import { ALERT_RULES, ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
-import { Checks, Field, FormError, Select, TextArea } from '../design/form.tsx'
-import { Card, PageHead } from '../design/parts.tsx'
-import type { FormState } from '../form.ts'
-import { AlertTabs, CHANNELS_PATH } from './alerts.tsx'
-import { KIND_NAMES } from './channels.tsx'
+import { isConfirmed } from '../confirmation.ts'
+import { Checks, Field, Form, Select, TextArea } from '../design/form.tsx'
+import { Card, NarrowCard, PageHead } from '../design/parts.tsx'
+import { EMPTY_FORM, FormFields, type FormState, RejectedForm } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
+import { form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import { ALERTS_PATH, AlertTabs, CHANNELS_PATH } from './alerts.tsx'
+import { KIND_NAMES, type ShownChannel } from './channels.tsx'
 
 interface NewAlertChannelProps {
   readonly kind: AlertChannelKind
@@ -18,16 +25,11 @@ interface NewAlertChannelProps {
 }
 
 /** The form of a new channel. */
-export function NewAlertChannel(props: NewAlertChannelProps) {
+function NewAlertChannel(props: NewAlertChannelProps) {
   const { kind, isOpen } = props
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href={CHANNELS_PATH}>Alert channels</a>
-        </p>
-        <PageHead title={`Add ${KIND_NAMES[kind]}`} />
-      </div>
+      <PageHead crumb={<a href={CHANNELS_PATH}>Alert channels</a>} title={`Add ${KIND_NAMES[kind]}`} />
       <AlertTabs here={CHANNELS_PATH} />
       {isOpen ? <ChannelForm {...props} /> : <Open kind={kind} />}
     </>
@@ -38,24 +40,18 @@ export function NewAlertChannel(props: NewAlertChannelProps) {
 function Open({ kind }: Pick<NewAlertChannelProps, 'kind'>) {
   return (
     <Card title="Confirm your identity first">
-      <form class="stack" method="post" action={`${CHANNELS_PATH}/open`}>
+      <Form action={`${CHANNELS_PATH}/open`} submit="Continue">
         <p class="muted">A new channel sends findings of this organization to a receiver.</p>
         <input type="hidden" name="kind" value={kind} />
-        <div>
-          <button class="first" type="submit">
-            Continue
-          </button>
-        </div>
-      </form>
+      </Form>
     </Card>
   )
 }
 
 function ChannelForm({ kind, form, groups }: NewAlertChannelProps) {
   return (
-    <section class="card narrow">
-      <form class="stack body" method="post" action={`${CHANNELS_PATH}/new`}>
-        <FormError form={form} />
+    <NarrowCard>
+      <Form action={`${CHANNELS_PATH}/new`} form={form} submit="Add Channel">
         <input type="hidden" name="kind" value={kind} />
         <Field name="name" label="Name" form={form} required maxLength={255} hint="For lists, such as SOC." />
         <KindFields kind={kind} form={form} />
@@ -98,13 +94,8 @@ function ChannelForm({ kind, form, groups }: NewAlertChannelProps) {
           The settings are stored encrypted. The service connects to public addresses, and to networks of{' '}
           <code>--outbound-networks</code>.
         </p>
-        <div>
-          <button class="first" type="submit">
-            Add Channel
-          </button>
-        </div>
-      </form>
-    </section>
+      </Form>
+    </NarrowCard>
   )
 }
 
@@ -198,4 +189,72 @@ function Host({ form, label }: FormProps & { readonly label: string }) {
       <Field name="port" label="Port" type="number" form={form} hint="Empty for the default one." />
     </>
   )
+}
+
+/** No page repeats their values. */
+const SECRET_FIELDS = ['url', 'password']
+
+export const NEW_CHANNEL_ROUTES: readonly Route[] = [
+  page(`${CHANNELS_PATH}/new`, 'alert-channel.add', (visit) =>
+    newPage(visit, kindOf(visit.request.query.get('kind') ?? ''), EMPTY_FORM),
+  ),
+  // Asks for the confirmation first, because a secret would have to be typed again.
+  form(
+    `${CHANNELS_PATH}/open`,
+    'alert-channel.add',
+    ({ request }) => redirect(`${CHANNELS_PATH}/new?kind=${kindOf(request.fields.text('kind'))}`),
+    { confirmed: true },
+  ),
+  form(`${CHANNELS_PATH}/new`, 'alert-channel.add', add, {
+    confirmed: true,
+    secretFields: SECRET_FIELDS,
+    again: (visit, state) => {
+      const values = new FormFields(state.values.without(...SECRET_FIELDS))
+      return newPage(visit, kindOf(values.text('kind')), { ...state, values })
+    },
+  }),
+]
+
+function kindOf(text: string): AlertChannelKind {
+  return ALERT_CHANNEL_KINDS.find((each) => each === text) ?? 'webhook'
+}
+
+/** The fields of the kind that have a value; the receivers of mail as a list. */
+function givenChannel(fields: FormFields): GivenChannel {
+  const { to = '', ...texts } = fields.toObject() as Record<string, string>
+  const receivers = to.split(/[\s,]+/).filter((each) => each !== '')
+  const given = Object.entries(texts).filter(([, text]) => text !== '')
+  const kind = kindOf(fields.text('kind'))
+  return { ...Object.fromEntries(given), ...(receivers.length > 0 ? { to: receivers } : {}), kind }
+}
+
+async function add(visit: Visit): Promise<Answer> {
+  const { site, organization, request } = visit
+  const { fields } = request
+  const severityMin = ALERT_SEVERITIES.find((each) => each === fields.text('severityMin'))
+  const name = fields.text('name').trim()
+  const checked = checkedChannel(givenChannel(fields))
+  const errors: Record<string, string> = {}
+  if (severityMin === undefined) errors['severityMin'] = 'Choose a severity'
+  if (name === '') errors['name'] = 'Enter a name'
+  if (checked.kind === 'invalid') for (const { name, message } of checked.faults) errors[name] ??= message
+  const refused = checked.kind === 'invalid' ? undefined : targetFault(checked.settings, site.channelTests.allowed)
+  if (refused !== undefined) errors[refused.name] = refused.message
+  if (checked.kind === 'invalid' || severityMin === undefined || Object.keys(errors).length > 0) {
+    throw new RejectedForm(errors)
+  }
+  const { settings } = checked
+  const rules = ALERT_RULES.filter((rule) => fields.all('rules').includes(rule))
+  const groups = fields.all('groups')
+  const filter = { ...(rules.length > 0 && { rules }), ...(groups.length > 0 && { groups }) }
+  const channel = { name, severityMin, ...filter, settings }
+  await visit.change('alert-channel.add', sealedChannel(site.secrets, organization, channel))
+  if (settings.kind !== 'webhook') return redirect(`${CHANNELS_PATH}?done=added`)
+  return visit.redirectToShow(CHANNELS_PATH, { created: { name, secret: settings.secret } } satisfies ShownChannel)
+}
+
+function newPage(visit: Visit, kind: AlertChannelKind, form: FormState): Answer {
+  const groups = groupNamesOf(visit.site.store, visit.organization)
+  const content = NewAlertChannel({ kind, form, isOpen: isConfirmed(visit), groups })
+  return visit.page('Add channel', ALERTS_PATH, content, { form })
 }

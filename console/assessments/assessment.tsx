@@ -3,77 +3,75 @@ import type { ItemDifference } from '../../engine/assess/compare.ts'
 import type { ItemChange } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
-import { isOverdue, type OpenItem, workOf } from '../../engine/assess/work.ts'
+import { byDueDate, isOverdue, type OpenItem, openItems, workOf } from '../../engine/assess/work.ts'
 import { changeText, dateText } from '../../engine/export/report/text.ts'
 import { isoDay } from '../../engine/kernel/process/clock.ts'
-import { type Answer, type AssessmentCategory, frameworkOf } from '../../engine/store/assessments.ts'
+import { type Answer as AnswerGiven, type AssessmentCategory, frameworkOf } from '../../engine/store/assessments.ts'
 import { profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
-import type { Paged } from '../design/list.tsx'
-import { CsvLink, FilterSelect, Filters, NumberedPages } from '../design/list.tsx'
+import { ActionButton } from '../design/form.tsx'
+import { CsvLink, FilterSelect, Filters, PagedTable, paged } from '../design/list.tsx'
 import { Card, countOf, countText, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import type { Answer } from '../http/answer.ts'
+import { csvTable } from '../http/csv.ts'
+import { changeForm, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
 import { answerName, pathOf } from './item.tsx'
 import { Grade, Progress } from './list.tsx'
-import { type AssessmentView, type ComparisonView, type PreviousAssessment, progressOf } from './read.ts'
+import { type AssessmentView, assessmentView, comparisonView, progressOf } from './read.ts'
 
 interface AssessmentProps {
+  readonly visit: Visit
   readonly view: AssessmentView
-  readonly nowMs: number
-  readonly mayAnswer: boolean
-  readonly mayComplete: boolean
-  /** Why a change was rejected; '' if none was. */
-  readonly error: string
-  readonly done: string
+  readonly form: FormState
 }
 
-export function AssessmentPage(props: AssessmentProps) {
-  const { view, nowMs, mayAnswer, mayComplete, error, done } = props
+function AssessmentPage({ visit, view, form }: AssessmentProps) {
+  const { nowMs } = visit
   const { assessment, categories, answered, items, previous, newer, changes } = view
   const { id, title, status, result, profile } = assessment
+  const mayComplete = visit.may('assessment.complete')
+  const error = form.errors['']
   const suggested = [...view.suggestions.values()].filter(({ answer }) => answer !== undefined).length
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/assessments">Assessments</a> / {frameworkOf(assessment)}
-        </p>
-        <PageHead
-          title={title}
-          about={
-            result === null ? (
-              `${profileText(profile)}: ${answered} of ${countOf(items, 'item')} answered`
-            ) : (
-              <span class="facts">
-                <Grade grade={result.grade} score={result.overallScore} />
-                <span>{basisText(view.basis)}</span>
-                <span>
-                  completed <Time ms={assessment.completedAtMs} nowMs={nowMs} />
-                </span>
+      <PageHead
+        crumb={
+          <>
+            <a href={PATH}>Assessments</a> / {frameworkOf(assessment)}
+          </>
+        }
+        title={title}
+        about={
+          result === null ? (
+            `${profileText(profile)}: ${answered} of ${countOf(items, 'item')} answered`
+          ) : (
+            <span class="facts">
+              <Grade grade={result.grade} score={result.overallScore} />
+              <span>{basisText(view.basis)}</span>
+              <span>
+                completed <Time ms={assessment.completedAtMs} nowMs={nowMs} />
               </span>
-            )
-          }
-        >
-          {status !== 'completed' && mayComplete && answered === items && (
-            <form method="post" action={`/assessments/${id}/complete`}>
-              <button class="first" type="submit">
-                Complete
-              </button>
-            </form>
-          )}
-        </PageHead>
-      </div>
-      {error !== '' && <Notice tone="bad" title={error} />}
+            </span>
+          )
+        }
+      >
+        {status !== 'completed' && mayComplete && answered === items && (
+          <ActionButton action={`${PATH}/${id}/complete`} look="first">
+            Complete
+          </ActionButton>
+        )}
+      </PageHead>
+      {error !== undefined && <Notice tone="bad" title={error} />}
       {(newer !== undefined || (status === 'completed' && changes.length > 0)) && (
-        <NewerItems id={id} changes={changes} isOpen={status !== 'completed'} mayAnswer={mayAnswer} />
-      )}
-      {done === 'updated' && <Notice title="The assessment has the current items" />}
-      {done === 'completed' && (
-        <Notice title="The assessment is completed">
-          <p class="small">
-            Its score and <a href="/recommendations">its recommendations</a> are in the API with the next request.
-          </p>
-        </Notice>
+        <NewerItems
+          id={id}
+          changes={changes}
+          isOpen={status !== 'completed'}
+          mayAnswer={visit.may('assessment.change')}
+        />
       )}
       {suggested > 0 && (
         <Notice title={`Completed assessments and discovery suggest ${countOf(suggested, 'answer')}`}>
@@ -86,7 +84,13 @@ export function AssessmentPage(props: AssessmentProps) {
         <Notice title="Every item is answered. An admin can complete the assessment" />
       )}
       <Card title="Categories" note={countText(categories.length)} bare>
-        <Table id="categories" label="Categories" columns={categoryColumns(view)} rows={categoryRows(view)} />
+        <Table
+          visit={visit}
+          id="categories"
+          label="Categories"
+          columns={categoryColumns(view)}
+          rows={categoryRows(view)}
+        />
       </Card>
     </>
   )
@@ -215,10 +219,10 @@ function NewerItems({ id, changes, isOpen, mayAnswer }: NewerItemsProps) {
       </details>
       {!isOpen && <p class="small">This assessment stays as it was completed. A new one can carry its answers over.</p>}
       {isOpen && mayAnswer && (
-        <form method="post" action={`/assessments/${id}/update`}>
+        <>
           <p class="small">Answers and evidence are kept by the ids of items.</p>
-          <button type="submit">Use the current items</button>
-        </form>
+          <ActionButton action={`${PATH}/${id}/update`}>Use the current items</ActionButton>
+        </>
       )}
     </Notice>
   )
@@ -226,7 +230,7 @@ function NewerItems({ id, changes, isOpen, mayAnswer }: NewerItemsProps) {
 
 interface ComparisonProps {
   readonly view: AssessmentView
-  readonly previous: PreviousAssessment
+  readonly previous: NonNullable<AssessmentView['previous']>
   readonly nowMs: number
 }
 
@@ -264,87 +268,82 @@ function Comparison({ view: { assessment, categories }, previous, nowMs }: Compa
   )
 }
 
-interface AssessmentItemsProps {
-  readonly items: Paged<OpenItem>
-  readonly owner: string
-  /** The owners of all items in progress, and the member. */
-  readonly owners: readonly string[]
-  readonly query: URLSearchParams
-  readonly nowMs: number
-}
-
 /** The items of one owner in all assessments in progress. */
-export function AssessmentItems({ items, owner, owners, query, nowMs }: AssessmentItemsProps) {
+function AssessmentItems({ visit }: { readonly visit: Visit }) {
+  const { request, site, organization, identity } = visit
+  const all = openItems(site.store, organization.id)
+  const owner = request.query.get('owner') ?? identity.member.name
+  const owners = new Set([identity.member.name, ...all.map(({ item }) => workOf(item).owner), owner])
+  owners.delete('')
+  const items = paged(byDueDate(all.filter(({ item }) => workOf(item).owner === owner)), request.query)
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/assessments">Assessments</a>
-        </p>
-        <PageHead title="Items by owner" about="Of all assessments in progress, those that are due first" />
-      </div>
-      <Filters action="/assessments/items" found={countOf(items.total, 'item')}>
-        <FilterSelect name="owner" label="Owner" value={owner} options={owners.map((each) => [each, each])} />
+      <PageHead
+        crumb={<a href={PATH}>Assessments</a>}
+        title="Items by owner"
+        about="Of all assessments in progress, those that are due first"
+      />
+      <Filters action={`${PATH}/items`} found={countOf(items.total, 'item')}>
+        <FilterSelect
+          name="owner"
+          label="Owner"
+          value={owner}
+          options={[...owners].sort().map((each) => [each, each])}
+        />
       </Filters>
-      {items.total === 0 ? (
-        <Empty title="No item of an assessment in progress has this owner" />
-      ) : (
-        <div class="card">
-          <Table id="items" label="Items" columns={columns(isoDay(nowMs))} rows={items.rows} />
-        </div>
-      )}
-      <NumberedPages of={items} query={query} />
+      <PagedTable
+        {...{ visit, id: 'items', label: 'Items', columns: ITEM_COLUMNS, rows: items }}
+        empty={<Empty title="No item of an assessment in progress has this owner" />}
+      />
     </>
   )
 }
 
-function columns(today: string): readonly Column<OpenItem>[] {
-  return [
-    {
-      id: 'title',
-      name: 'Item',
-      cell: (row) => (
-        <>
-          <a href={pathOf(row.assessment.id, row)}>{row.item.title}</a>
-          <p class="small muted">
-            <span class="mono">{row.item.id}</span> · {row.assessment.title}
-          </p>
-        </>
-      ),
-    },
-    { id: 'answer', name: 'Answer', cell: ({ item }) => answerName(item.answer) },
-    {
-      id: 'due',
-      name: 'Due',
-      cell: ({ assessment, item }) => (
-        <>
-          {workOf(item).dueOn} {isOverdue(assessment, item, today) && <Tag tone="warn">Overdue</Tag>}
-        </>
-      ),
-    },
-  ]
-}
-
-interface ComparisonPageProps {
-  readonly view: ComparisonView
-  readonly items: Paged<ItemDifference>
-  readonly query: URLSearchParams
-}
+const ITEM_COLUMNS: readonly Column<OpenItem>[] = [
+  {
+    id: 'title',
+    name: 'Item',
+    cell: (row) => (
+      <>
+        <a href={pathOf(row.assessment.id, row)}>{row.item.title}</a>
+        <p class="small muted">
+          <span class="mono">{row.item.id}</span> · {row.assessment.title}
+        </p>
+      </>
+    ),
+  },
+  { id: 'answer', name: 'Answer', cell: ({ item }) => answerName(item.answer) },
+  {
+    id: 'due',
+    name: 'Due',
+    cell: ({ assessment, item }, { nowMs }) => (
+      <>
+        {workOf(item).dueOn} {isOverdue(assessment, item, isoDay(nowMs)) && <Tag tone="warn">Overdue</Tag>}
+      </>
+    ),
+  },
+]
 
 /** What changed between two assessments, and why the score moved. */
-export function ComparisonPage({ view, items, query }: ComparisonPageProps) {
+function ComparisonPage({ visit, id }: { readonly visit: Visit; readonly id: string }) {
+  const { query } = visit.request
+  const view = comparisonView(visit, id)
   const { before, after, others, score, scoreBefore, unchanged, otherEffects } = view
-  const path = `/assessments/${after.id}/compare`
+  const items = paged(view.items, query)
+  const path = `${PATH}/${id}/compare`
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/assessments">Assessments</a> / <a href={`/assessments/${after.id}`}>{after.title}</a>
-        </p>
-        <PageHead title="What changed" about={`${before.title} → ${after.title}`}>
-          <CsvLink path={path} query={query} />
-        </PageHead>
-      </div>
+      <PageHead
+        crumb={
+          <>
+            <a href={PATH}>Assessments</a> / <a href={`${PATH}/${id}`}>{after.title}</a>
+          </>
+        }
+        title="What changed"
+        about={`${before.title} → ${after.title}`}
+      >
+        <CsvLink path={path} query={query} />
+      </PageHead>
       {others.length > 1 && (
         <Filters action={path}>
           <FilterSelect
@@ -367,42 +366,78 @@ export function ComparisonPage({ view, items, query }: ComparisonPageProps) {
           </p>
         )}
       </Card>
-      <Card title="Changed items" note={countOf(items.total, 'item')} bare>
-        <Table id="changed" label="Changed items" columns={differenceColumns()} rows={items.rows} />
-      </Card>
-      <NumberedPages of={items} query={query} />
+      <PagedTable
+        {...{ visit, id: 'changed', label: 'Changed items', title: 'Changed items', rows: items }}
+        columns={DIFFERENCE_COLUMNS}
+        note={countOf(items.total, 'item')}
+        empty={<Empty title="No answer changed" />}
+      />
     </>
   )
 }
 
-function nameOf(answer: Answer | undefined): string {
+function nameOf(answer: AnswerGiven | undefined): string {
   return answer === undefined ? 'Absent' : answerName(answer)
 }
 
 /** The columns of the page and of its CSV file. */
-export function differenceColumns(): readonly Column<ItemDifference>[] {
-  return [
-    {
-      id: 'title',
-      name: 'Item',
-      cell: ({ itemId, title, category }) => (
-        <>
-          {title}
-          <p class="small muted">
-            <span class="mono">{itemId}</span> · {category}
-          </p>
-        </>
-      ),
-      csv: ({ itemId }) => itemId,
-    },
-    { id: 'was', name: 'Before', cell: ({ was }) => nameOf(was), csv: ({ was = 'absent' }) => was },
-    { id: 'now', name: 'After', cell: ({ now }) => nameOf(now), csv: ({ now = 'absent' }) => now },
-    {
-      id: 'effect',
-      name: 'Points',
-      cell: ({ effect }) => (effect === undefined ? '' : changeText(effect)),
-      csv: ({ effect = '' }) => effect,
-      number: true,
-    },
-  ]
+const DIFFERENCE_COLUMNS: readonly Column<ItemDifference>[] = [
+  {
+    id: 'title',
+    name: 'Item',
+    cell: ({ itemId, title, category }) => (
+      <>
+        {title}
+        <p class="small muted">
+          <span class="mono">{itemId}</span> · {category}
+        </p>
+      </>
+    ),
+    csv: ({ itemId }) => itemId,
+  },
+  { id: 'was', name: 'Before', cell: ({ was }) => nameOf(was), csv: ({ was = 'absent' }) => was },
+  { id: 'now', name: 'After', cell: ({ now }) => nameOf(now), csv: ({ now = 'absent' }) => now },
+  {
+    id: 'effect',
+    name: 'Points',
+    cell: ({ effect }) => (effect === undefined ? '' : changeText(effect)),
+    csv: ({ effect = '' }) => effect,
+    number: true,
+  },
+]
+
+const PATH = '/assessments'
+
+export const ASSESSMENT_ROUTES: readonly Route[] = [
+  page(`${PATH}/items`, 'assessment.read', (visit) => visit.page('Items by owner', PATH, AssessmentItems({ visit }))),
+  page(`${PATH}/:id`, 'assessment.read', (visit, { id }) => assessmentPage(visit, id, EMPTY_FORM)),
+  page(`${PATH}/:id/compare`, 'assessment.read', (visit, { id }) =>
+    visit.page('What changed', PATH, ComparisonPage({ visit, id })),
+  ),
+  page(`${PATH}/:id/compare.csv`, 'assessment.read', (visit, { id }) =>
+    csvTable('assessment-comparison', DIFFERENCE_COLUMNS, comparisonView(visit, id).items),
+  ),
+  changeForm(
+    `${PATH}/:id/update`,
+    'assessment.update',
+    (given) => given,
+    ({ id }) => `${PATH}/${id}?done=updated`,
+  ),
+  changeForm(
+    `${PATH}/:id/complete`,
+    'assessment.complete',
+    (given) => given,
+    ({ id }) => `${PATH}/${id}?done=completed`,
+    { again: (visit, state, { id }) => assessmentPage(visit, id, state) },
+  ),
+]
+
+const DONE: Readonly<Record<string, string>> = {
+  updated: 'The assessment has the current items',
+  completed: 'The assessment is completed. Its score and its recommendations are in the API with the next request',
+}
+
+function assessmentPage(visit: Visit, id: string, form: FormState): Answer {
+  const view = assessmentView(visit, id)
+  return visit.page(view.assessment.title, PATH, AssessmentPage({ visit, view, form }), { form, done: DONE })
 }

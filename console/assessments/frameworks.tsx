@@ -1,9 +1,13 @@
 import { OWN_FRAMEWORKS_MAX } from '../../engine/admin/frameworks.ts'
+import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import type { OwnFramework } from '../../engine/store/own-frameworks.ts'
-import { FileContent, FormError, TwoStep } from '../design/form.tsx'
-import { Card, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
-import { type Column, Table } from '../design/table.tsx'
-import type { FormState } from '../form.ts'
+import { FileContent, Form, TwoStep } from '../design/form.tsx'
+import { Card, countText, Empty, PageHead } from '../design/parts.tsx'
+import { type Column, countColumn, Table, timeColumn } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState, fileText, formBytesMax, RejectedForm } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
+import { changeForm, form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
 
 const PATH = '/frameworks'
 
@@ -28,27 +32,17 @@ categories:
         weight: 3
         priority: 1`
 
-interface FrameworksProps {
-  readonly frameworks: readonly OwnFramework[]
-  readonly form: FormState
-  readonly nowMs: number
-  readonly mayAdd: boolean
-  readonly mayRemove: boolean
-  readonly done: string
-}
-
 /** The frameworks that the organization wrote itself. */
-export function Frameworks({ frameworks, form, nowMs, mayAdd, mayRemove, done }: FrameworksProps) {
-  const title = DONE[done]
+function Frameworks({ visit, form }: { readonly visit: Visit; readonly form: FormState }) {
+  const frameworks = visit.site.store.ownFrameworks.ofOrganization(visit.organization.id)
+  const mayAdd = visit.may('framework.add')
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/assessments">Assessments</a>
-        </p>
-        <PageHead title="Own frameworks" about="Frameworks of this organization, from its own files" />
-      </div>
-      {title !== undefined && <Notice title={title} />}
+      <PageHead
+        crumb={<a href="/assessments">Assessments</a>}
+        title="Own frameworks"
+        about="Frameworks of this organization, from its own files"
+      />
       {frameworks.length === 0 ? (
         <Empty title="No own framework">
           <p class="muted">
@@ -59,24 +53,18 @@ export function Frameworks({ frameworks, form, nowMs, mayAdd, mayRemove, done }:
         </Empty>
       ) : (
         <Card title="Frameworks" note={`${countText(frameworks.length)} of ${countText(OWN_FRAMEWORKS_MAX)}`} bare>
-          <Table id="frameworks" label="Own frameworks" columns={columns(nowMs, mayRemove)} rows={frameworks} />
+          <Table visit={visit} id="frameworks" label="Own frameworks" columns={COLUMNS} rows={frameworks} />
         </Card>
       )}
       {mayAdd && (
         <Card title="Add a framework" note="A file with the id of a framework replaces it">
-          <form class="stack" method="post" action={PATH}>
-            <FormError form={form} />
+          <Form action={PATH} form={form} submit="Add Framework">
             <FileContent
               form={form}
               accept=".yaml,.yml,.json"
-              hint="YAML. Assessments keep the items that they have."
+              hint={`YAML. Assessments keep the items that they have. At most ${TEXT_BYTES_MAX / 1024} KiB: posture-admin framework add reads larger files.`}
             />
-            <div>
-              <button class="first" type="submit">
-                Add Framework
-              </button>
-            </div>
-          </form>
+          </Form>
           <details class="small">
             <summary>Example</summary>
             <pre>{EXAMPLE}</pre>
@@ -87,32 +75,63 @@ export function Frameworks({ frameworks, form, nowMs, mayAdd, mayRemove, done }:
   )
 }
 
-function columns(nowMs: number, mayRemove: boolean): readonly Column<OwnFramework>[] {
-  const shown: readonly Column<OwnFramework>[] = [
-    {
-      id: 'name',
-      name: 'Framework',
-      cell: ({ id, name }) => (
-        <>
-          <strong>{name}</strong>
-          <p class="small muted mono">{id}</p>
-        </>
-      ),
+const COLUMNS: readonly Column<OwnFramework>[] = [
+  {
+    id: 'name',
+    name: 'Framework',
+    cell: ({ id, name }) => (
+      <>
+        <strong>{name}</strong>
+        <p class="small muted mono">{id}</p>
+      </>
+    ),
+  },
+  countColumn('items', 'Items', ({ items }) => items),
+  { id: 'version', name: 'Version', cell: ({ version }) => <span class="mono">{version}</span>, wide: true },
+  { ...timeColumn('added', 'Added', ({ addedAtMs }: OwnFramework) => addedAtMs), wide: true },
+  {
+    id: 'remove',
+    name: 'Remove',
+    action: 'framework.remove',
+    quiet: true,
+    cell: ({ id, name }) => (
+      <TwoStep action={`${PATH}/${id}/remove`} verb="Remove" label={name} effect="and keep its assessments" />
+    ),
+  },
+]
+
+/** 1,200 items. Reading YAML of this size takes 300 to 600 ms. */
+const TEXT_BYTES_MAX = 1024 * 1024
+
+export const FRAMEWORK_ROUTES: readonly Route[] = [
+  page(PATH, 'assessment.read', (visit) => frameworksPage(visit, EMPTY_FORM)),
+  form(
+    PATH,
+    'framework.add',
+    async (visit) => {
+      const text = fileText(visit.request.fields, TEXT_BYTES_MAX)
+      // The YAML parser is loaded only here, because few visits need it.
+      const { readFrameworkFile } = await import('../../engine/assess/framework-file.ts')
+      await visit.change(
+        'framework.add',
+        orRejected(() => readFrameworkFile(Buffer.from(text))),
+      )
+      return redirect(`${PATH}?done=added`)
     },
-    { id: 'items', name: 'Items', cell: ({ items }) => countText(items), number: true },
-    { id: 'version', name: 'Version', cell: ({ version }) => <span class="mono">{version}</span>, wide: true },
-    { id: 'added', name: 'Added', cell: ({ addedAtMs }) => <Time ms={addedAtMs} nowMs={nowMs} />, wide: true },
-  ]
-  if (!mayRemove) return shown
-  return [
-    ...shown,
-    {
-      id: 'remove',
-      name: 'Remove',
-      cell: ({ id, name }) => (
-        <TwoStep action={`${PATH}/${id}/remove`} verb="Remove" label={name} effect="and keep its assessments" />
-      ),
-      quiet: true,
-    },
-  ]
+    { bodyBytesMax: formBytesMax(TEXT_BYTES_MAX), again: (visit, state) => frameworksPage(visit, state) },
+  ),
+  changeForm(`${PATH}/:id/remove`, 'framework.remove', (given) => given, `${PATH}?done=removed`),
+]
+
+/** @throws RejectedForm with the lines of a file that are wrong */
+function orRejected<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof AssessmentFileFault ? new RejectedForm({ text: error.lines.join('\n') }) : error
+  }
+}
+
+function frameworksPage(visit: Visit, form: FormState): Answer {
+  return visit.page('Own frameworks', '/assessments', Frameworks({ visit, form }), { form, done: DONE })
 }

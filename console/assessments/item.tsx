@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { CLAIMS } from '../../engine/assess/discovery-facts.ts'
 import { lawFrom } from '../../engine/assess/grade.ts'
 import { answer as answerRule, itemKey, readAnswer } from '../../engine/assess/rules.ts'
@@ -7,11 +6,12 @@ import { linkParts, noteMark, type SeenItem, workOf } from '../../engine/assess/
 import type { Answer, AssessmentItem, WORD_ANSWERS, WorkChange } from '../../engine/store/assessments.ts'
 import { type LegalDuty, profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
-import { Field, TextArea } from '../design/form.tsx'
+import { Field, Form, TextArea } from '../design/form.tsx'
 import { NumberedPages } from '../design/list.tsx'
-import { Card, countText, Notice, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
+import { Card, countText, Facts, Notice, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
+import type { Visit } from '../http/visit.ts'
 import { ITEM_FILTERS, type ItemFilter, type ItemView, type ListedItem, progressOf } from './read.ts'
 
 const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
@@ -31,14 +31,10 @@ const FILTER_NAMES: Readonly<Record<ItemFilter, string>> = {
 }
 
 interface ItemPageProps {
+  readonly visit: Visit
   readonly view: ItemView
   /** What the person typed, and why it is not saved. */
   readonly form: FormState
-  readonly query: URLSearchParams
-  readonly nowMs: number
-  readonly mayAnswer: boolean
-  readonly mayApprove: boolean
-  readonly done: string
 }
 
 /**
@@ -46,31 +42,33 @@ interface ItemPageProps {
  * the elements with `data-part`. Fields are in none of them, so that typed text stays.
  */
 export function ItemPage(props: ItemPageProps) {
-  const { view, nowMs, mayAnswer, mayApprove } = props
+  const { visit, view } = props
   const { assessment, category, item, next, show } = view
   const { history, review } = workOf(item)
-  const mayChange = assessment.status !== 'completed' && mayAnswer
+  const mayChange = assessment.status !== 'completed' && visit.may('assessment.change')
   const isOpen = mayChange && review?.state !== 'approved'
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/assessments">Assessments</a> / <a href={`/assessments/${assessment.id}`}>{assessment.title}</a>
-        </p>
-        <PageHead title={category.name}>
-          <div id="next" data-part>
-            {next !== undefined && (
-              <a class="button" data-key="n" href={pathOf(assessment.id, next, show)}>
-                Next unanswered
-              </a>
-            )}
-          </div>
-        </PageHead>
-      </div>
+      <PageHead
+        crumb={
+          <>
+            <a href="/assessments">Assessments</a> / <a href={`/assessments/${assessment.id}`}>{assessment.title}</a>
+          </>
+        }
+        title={category.name}
+      >
+        <div id="next" data-part>
+          {next !== undefined && (
+            <a class="button" data-key="n" href={pathOf(assessment.id, next, show)}>
+              Next unanswered
+            </a>
+          )}
+        </div>
+      </PageHead>
       <div class="wide">
         <div class="column">
           <Item {...props} isOpen={isOpen} />
-          {mayChange && !isOpen && mayApprove && (
+          {mayChange && !isOpen && visit.may('assessment.approve') && (
             <form class="row" method="post" action={pathOf(assessment.id, view)}>
               <input type="hidden" name="show" value={show} />
               <button type="submit" name="review" value="reopen">
@@ -82,7 +80,10 @@ export function ItemPage(props: ItemPageProps) {
           <div id="history" data-part>
             {history.length > 0 && (
               <Card title="Changes and comments" note={countText(history.length)} bare>
-                <Table id="changes" label="Changes" columns={changeColumns(nowMs)} rows={history.toReversed()} />
+                <Table
+                  {...{ visit, id: 'changes', label: 'Changes', columns: CHANGE_COLUMNS }}
+                  rows={history.toReversed()}
+                />
               </Card>
             )}
           </div>
@@ -100,17 +101,17 @@ export function ItemPage(props: ItemPageProps) {
 function CommentForm({ view, form }: ItemPageProps) {
   return (
     <Card title="Comment">
-      <form class="stack" method="post" action={pathOf(view.assessment.id, view)}>
+      <Form action={pathOf(view.assessment.id, view)} submit="Add the comment" look="plain">
         <input type="hidden" name="show" value={view.show} />
         <TextArea name="comment" label="Text" form={form} rows={2} required />
-        <button type="submit">Add the comment</button>
-      </form>
+      </Form>
     </Card>
   )
 }
 
 function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
-  const { view, form, done, isOpen, mayApprove, nowMs } = props
+  const { visit, view, form, isOpen } = props
+  const { nowMs } = visit
   const { assessment, item, guidance, reasons } = view
   const error = form.errors['']
   const change = changeOf(view)
@@ -162,7 +163,7 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
               Save
             </button>
             <output id="saved" class="small muted" data-part>
-              {done === 'saved' && 'Saved'}
+              {visit.request.query.get('done') === 'saved' && 'Saved'}
             </output>
             <output class="error" data-unsaved="Not saved: the console does not answer. Your text stays here." />
           </div>
@@ -177,7 +178,7 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
           <Fields {...props} />
           <div id="review" class="row" data-part>
             <Review item={item} nowMs={nowMs} />
-            {item.answer !== 'unanswered' && <ReviewButtons item={item} mayApprove={mayApprove} />}
+            {item.answer !== 'unanswered' && <ReviewButtons item={item} mayApprove={visit.may('assessment.approve')} />}
           </div>
         </form>
       ) : (
@@ -197,20 +198,10 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
 
 /** What was sent, where the page has no fields that keep it. */
 function Typed({ form }: Pick<ItemPageProps, 'form'>) {
-  const sent = Object.entries(FIELD_NAMES).flatMap(([field, name]) => {
-    const text = form.values.text(`typed-${field}`)
-    return text === '' ? [] : [[field === 'links' ? 'Links' : name, text] as const]
+  const sent = Object.entries(FIELD_NAMES).map(([field, name]) => {
+    return [`You sent: ${name}`, form.values.text(`typed-${field}`) || undefined] as const
   })
-  return (
-    <dl class="settings">
-      {sent.map(([name, text]) => (
-        <div key={name}>
-          <dt>You sent: {name}</dt>
-          <dd class="break">{text}</dd>
-        </div>
-      ))}
-    </dl>
-  )
+  return <Facts rows={sent} />
 }
 
 /** The three answers, with what each one means. */
@@ -349,27 +340,13 @@ function ReviewButtons({ item, mayApprove }: { readonly item: AssessmentItem; re
 function Work({ item }: { readonly item: AssessmentItem }) {
   const { owner, dueOn, links } = workOf(item)
   return (
-    <dl class="settings">
-      <div>
-        <dt>Evidence</dt>
-        <dd>{item.note === '' ? 'None' : item.note}</dd>
-      </div>
-      <div>
-        <dt>Owner</dt>
-        <dd>
-          {owner === '' ? 'Nobody is assigned' : owner}
-          {dueOn !== '' && `, due ${dueOn}`}
-        </dd>
-      </div>
-      {links.length > 0 && (
-        <div>
-          <dt>Links</dt>
-          <dd>
-            <Links links={links} />
-          </dd>
-        </div>
-      )}
-    </dl>
+    <Facts
+      rows={[
+        ['Evidence', item.note || 'None'],
+        ['Owner', `${owner || 'Nobody is assigned'}${dueOn === '' ? '' : `, due ${dueOn}`}`],
+        ['Links', links.length > 0 ? <Links links={links} /> : undefined],
+      ]}
+    />
   )
 }
 
@@ -393,24 +370,15 @@ function Links({ links }: { readonly links: readonly string[] }) {
 
 /** What to show, unless the field says it, what to do if the answer is no, and where the item is from. */
 function About({ view: { item, guidance }, isOpen }: { readonly view: ItemView; readonly isOpen: boolean }) {
-  const terms: readonly (readonly [string, ComponentChildren])[] = [
-    ['What to show', isOpen ? undefined : guidance?.guidance?.evidence],
-    ['If not', item.recommendation],
-    ['From', guidance?.references?.join(', ')],
-    ['Law', guidance?.law && <Law law={guidance.law} />],
-  ]
   return (
-    <dl class="settings">
-      {terms.map(
-        ([name, text]) =>
-          text !== undefined && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{text}</dd>
-            </div>
-          ),
-      )}
-    </dl>
+    <Facts
+      rows={[
+        ['What to show', isOpen ? undefined : guidance?.guidance?.evidence],
+        ['If not', item.recommendation],
+        ['From', guidance?.references?.join(', ')],
+        ['Law', guidance?.law && <Law law={guidance.law} />],
+      ]}
+    />
   )
 }
 
@@ -426,7 +394,7 @@ function Law({ law }: { readonly law: readonly LegalDuty[] }) {
 }
 
 /** The items of the category, or those of the assessment that a filter finds. */
-function Items({ view, query }: ItemPageProps) {
+function Items({ visit, view }: ItemPageProps) {
   const { assessment, category, at, show, found, listed } = view
   const { answered, items } = progressOf([category])
   return (
@@ -466,7 +434,7 @@ function Items({ view, query }: ItemPageProps) {
             ))}
           </ol>
         </nav>
-        <NumberedPages of={listed} query={query} />
+        <NumberedPages visit={visit} of={listed} />
       </div>
     </section>
   )
@@ -531,22 +499,20 @@ const FIELD_NAMES: Readonly<Record<WorkChange['field'], string>> = {
   comment: 'Comment',
 }
 
-function changeColumns(nowMs: number): readonly Column<WorkChange>[] {
-  return [
-    {
-      id: 'time',
-      name: 'Time',
-      cell: ({ atMs, by }) => (
-        <>
-          <Time ms={atMs} nowMs={nowMs} />
-          <p class="small muted">{by}</p>
-        </>
-      ),
-    },
-    { id: 'field', name: 'Changed', cell: ({ field }) => FIELD_NAMES[field] },
-    { id: 'to', name: 'To', cell: ({ to }) => (to === '' ? 'none' : to) },
-  ]
-}
+const CHANGE_COLUMNS: readonly Column<WorkChange>[] = [
+  {
+    id: 'time',
+    name: 'Time',
+    cell: ({ atMs, by }, { nowMs }) => (
+      <>
+        <Time ms={atMs} nowMs={nowMs} />
+        <p class="small muted">{by}</p>
+      </>
+    ),
+  },
+  { id: 'field', name: 'Changed', cell: ({ field }) => FIELD_NAMES[field] },
+  { id: 'to', name: 'To', cell: ({ to }) => to || 'none' },
+]
 
 /** The page of an item, within the items that a filter finds. */
 export function pathOf(

@@ -1,32 +1,29 @@
 import { changeText } from '../../engine/export/report/text.ts'
-import { type Assessment, frameworkOf } from '../../engine/store/assessments.ts'
+import { frameworkOf } from '../../engine/store/assessments.ts'
 import { profileText } from '../../engine/store/framework.ts'
 import { Bar, Trend } from '../design/chart.tsx'
-import { Checks, Field, FormError, Select } from '../design/form.tsx'
-import { CsvLink, NumberedPages } from '../design/list.tsx'
-import { Card, countOf, countText, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Checks, Field, Form, Select } from '../design/form.tsx'
+import { CsvLink, PagedTable, paged } from '../design/list.tsx'
+import { Card, countOf, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, countColumn, Table, textColumn, timeColumn } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
-import type { AssessmentRow, AssessmentsView, FrameworkRow } from './read.ts'
+import type { Visit } from '../http/visit.ts'
+import { type AssessmentRow, assessmentsView, type FrameworkRow } from './read.ts'
 
 /** Characters of a typed profile: one item id in 20 characters, and 500 of them. */
 export const PROFILE_LENGTH_MAX = 10_000
 
-interface AssessmentsProps {
-  readonly view: AssessmentsView
-  readonly query: URLSearchParams
-  readonly form: FormState
-  readonly nowMs: number
-  readonly mayCreate: boolean
-}
-
-export function Assessments({ view, query, form, nowMs, mayCreate }: AssessmentsProps) {
-  const { frameworks, open, completed } = view
+export function Assessments({ visit, form }: { readonly visit: Visit; readonly form: FormState }) {
+  const { query } = visit.request
+  const { frameworks, open, completed, rowOf } = assessmentsView(visit)
+  const mayCreate = visit.may('assessment.create')
+  const openPage = paged(open, query, 'open')
+  const completedPage = paged(completed, query, 'completed')
   const assessed = frameworks.filter(({ last }) => last !== undefined)
   return (
     <>
       <PageHead title="Assessments" about="How far the organization meets each framework">
-        {open.total > 0 && (
+        {open.length > 0 && (
           <a class="button" href="/assessments/items">
             My items
           </a>
@@ -34,28 +31,28 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
         <a class="button" href="/frameworks">
           Own frameworks
         </a>
-        {open.total + completed.total > 0 && <CsvLink path="/assessments" />}
+        {open.length + completed.length > 0 && <CsvLink path="/assessments" />}
       </PageHead>
       <div class={mayCreate ? 'wide' : undefined}>
         <div class="column">
-          <Card title="In progress" note={countText(open.total)} bare={open.total > 0}>
-            {open.total === 0 ? (
-              <p class="muted">
-                No assessment is in progress.{mayCreate && ' Start one: it has the controls of its framework.'}
-              </p>
-            ) : (
-              <Table id="open" label="Assessments in progress" columns={openColumns(nowMs)} rows={open.rows} />
-            )}
-          </Card>
-          <NumberedPages of={open} query={query} name="open" />
+          <PagedTable
+            {...{ visit, id: 'open', label: 'Assessments in progress', title: 'In progress', name: 'open' }}
+            {...{ columns: OPEN_COLUMNS, rows: { ...openPage, rows: openPage.rows.map(rowOf) } }}
+            empty={
+              <Card title="In progress" note="0">
+                <p class="muted">
+                  No assessment is in progress.{mayCreate && ' Start one: it has the controls of its framework.'}
+                </p>
+              </Card>
+            }
+          />
           <Card title="Frameworks" note={`${assessed.length} of ${frameworks.length} assessed`} bare>
-            <Table id="scores" label="Frameworks" columns={frameworkColumns(nowMs)} rows={frameworks} />
+            <Table visit={visit} id="scores" label="Frameworks" columns={FRAMEWORK_COLUMNS} rows={frameworks} />
           </Card>
         </div>
         {mayCreate && (
           <Card title="Start assessment">
-            <form class="stack" method="post" action="/assessments">
-              <FormError form={form} />
+            <Form action="/assessments" form={form} submit="Start">
               <Select
                 name="framework"
                 label="Framework"
@@ -78,41 +75,30 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
                   options={[['yes', 'Carry over from the last completed one']]}
                 />
               )}
-              <button class="first" type="submit">
-                Start
-              </button>
-            </form>
+            </Form>
           </Card>
         )}
       </div>
-      {completed.total > assessed.length && (
-        <Card title="All completed" note={countText(completed.total)} bare>
-          <Table id="completed" label="Completed assessments" columns={completedColumns(nowMs)} rows={completed.rows} />
-        </Card>
+      {completed.length > assessed.length && (
+        <PagedTable
+          {...{ visit, id: 'completed', label: 'Completed assessments', title: 'All completed', name: 'completed' }}
+          {...{ columns: COMPLETED_COLUMNS, rows: { ...completedPage, rows: completedPage.rows.map(rowOf) } }}
+          empty={null}
+        />
       )}
-      <NumberedPages of={completed} query={query} name="completed" />
     </>
   )
 }
 
-function openColumns(nowMs: number): readonly Column<AssessmentRow>[] {
-  return [
-    { id: 'title', name: 'Assessment', cell: ({ assessment }) => <Title assessment={assessment} /> },
-    {
-      id: 'progress',
-      name: 'Answered',
-      cell: (row) => <Progress {...row} />,
-    },
-    {
-      id: 'changed',
-      name: 'Changed',
-      cell: ({ assessment }) => <Time ms={assessment.updatedAtMs} nowMs={nowMs} />,
-      wide: true,
-    },
-  ]
-}
+const TITLE: Column<AssessmentRow> = { id: 'title', name: 'Assessment', cell: Title }
 
-function Title({ assessment }: { readonly assessment: Assessment }) {
+const OPEN_COLUMNS: readonly Column<AssessmentRow>[] = [
+  TITLE,
+  { id: 'progress', name: 'Answered', cell: Progress },
+  { ...timeColumn('changed', 'Changed', ({ assessment }: AssessmentRow) => assessment.updatedAtMs), wide: true },
+]
+
+function Title({ assessment }: AssessmentRow) {
   const { id, title, profile } = assessment
   const framework = frameworkOf(assessment)
   return (
@@ -138,7 +124,7 @@ export function Grade({ grade, score }: { readonly grade: string; readonly score
   )
 }
 
-function scoreCell({ assessment: { result }, basis }: Pick<AssessmentRow, 'assessment' | 'basis'>) {
+function scoreCell({ assessment: { result }, basis }: AssessmentRow) {
   if (result === null) return null
   return (
     <>
@@ -148,45 +134,43 @@ function scoreCell({ assessment: { result }, basis }: Pick<AssessmentRow, 'asses
   )
 }
 
-function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
-  return [
-    {
-      id: 'title',
-      name: 'Framework',
-      cell: ({ name, last }) => (last === undefined ? name : <a href={`/assessments/${last.id}`}>{name}</a>),
-    },
-    {
-      id: 'score',
-      name: 'Score',
-      cell: ({ last, basis }) =>
-        last === undefined ? <span class="muted">not assessed</span> : scoreCell({ assessment: last, basis }),
-    },
-    {
-      id: 'change',
-      name: 'Change',
-      cell: ({ scoreChange }) => (scoreChange === undefined ? '' : changeText(scoreChange)),
-      number: true,
-    },
-    {
-      id: 'trend',
-      name: 'Trend',
-      cell: ({ name, trend }) => trend.length > 1 && <Trend points={trend} label={`Scores of ${name}`} />,
-      wide: true,
-    },
-    {
-      id: 'completed',
-      name: 'Completed',
-      cell: ({ last }) => last && <Time ms={last.completedAtMs} nowMs={nowMs} />,
-      wide: true,
-    },
-    {
-      id: 'progress',
-      name: 'In progress',
-      cell: ({ open }) => open && <Progress {...open} />,
-      wide: true,
-    },
-  ]
-}
+const FRAMEWORK_COLUMNS: readonly Column<FrameworkRow>[] = [
+  {
+    id: 'title',
+    name: 'Framework',
+    cell: ({ name, last }) => (last === undefined ? name : <a href={`/assessments/${last.assessment.id}`}>{name}</a>),
+  },
+  {
+    id: 'score',
+    name: 'Score',
+    cell: ({ last }) => (last === undefined ? <span class="muted">not assessed</span> : scoreCell(last)),
+  },
+  {
+    id: 'change',
+    name: 'Change',
+    cell: ({ scoreChange }) => (scoreChange === undefined ? '' : changeText(scoreChange)),
+    number: true,
+  },
+  {
+    id: 'trend',
+    name: 'Trend',
+    cell: ({ name, trend }) => trend.length > 1 && <Trend points={trend} label={`Scores of ${name}`} />,
+    wide: true,
+  },
+  {
+    id: 'completed',
+    name: 'Completed',
+    cell: ({ last }, { nowMs }) => last && <Time ms={last.assessment.completedAtMs} nowMs={nowMs} />,
+    wide: true,
+  },
+  { id: 'progress', name: 'In progress', cell: ({ open }) => open && <Progress {...open} />, wide: true },
+]
+
+const COMPLETED_COLUMNS: readonly Column<AssessmentRow>[] = [
+  TITLE,
+  { id: 'score', name: 'Score', cell: scoreCell },
+  timeColumn('completed', 'Completed', ({ assessment }) => assessment.completedAtMs),
+]
 
 export function Progress({ answered, items }: { readonly answered: number; readonly items: number }) {
   return (
@@ -200,10 +184,7 @@ export function Progress({ answered, items }: { readonly answered: number; reado
 }
 
 /** The columns of the CSV file, which has the open and the completed assessments. */
-export function assessmentColumns(
-  nowMs: number,
-  changes: ReadonlyMap<string, number>,
-): readonly Column<AssessmentRow>[] {
+export function assessmentColumns(changes: ReadonlyMap<string, number>): readonly Column<AssessmentRow>[] {
   return [
     textColumn('title', 'Assessment', ({ assessment }) => assessment.title),
     textColumn('framework', 'Framework', ({ assessment }) => frameworkOf(assessment)),
@@ -215,19 +196,7 @@ export function assessmentColumns(
     { id: 'change', name: 'Change of the score', csv: ({ assessment }) => changes.get(assessment.id) ?? '' },
     countColumn('answered', 'Answered', ({ answered }) => answered),
     countColumn('items', 'Items', ({ items }) => items),
-    timeColumn('started', 'Started', nowMs, ({ assessment }) => assessment.startedAtMs),
-    timeColumn('completed', 'Completed', nowMs, ({ assessment }) => assessment.completedAtMs),
-  ]
-}
-
-function completedColumns(nowMs: number): readonly Column<AssessmentRow>[] {
-  return [
-    { id: 'title', name: 'Assessment', cell: ({ assessment }) => <Title assessment={assessment} /> },
-    { id: 'score', name: 'Score', cell: scoreCell },
-    {
-      id: 'completed',
-      name: 'Completed',
-      cell: ({ assessment }) => <Time ms={assessment.completedAtMs} nowMs={nowMs} />,
-    },
+    timeColumn('started', 'Started', ({ assessment }) => assessment.startedAtMs),
+    timeColumn('completed', 'Completed', ({ assessment }) => assessment.completedAtMs),
   ]
 }

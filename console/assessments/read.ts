@@ -1,88 +1,49 @@
-import { basesOf, basisText, type ScoreBasis } from '../../engine/assess/basis.ts'
-import { type AssessmentComparison, compareAssessments, type TrendPoint, trendOf } from '../../engine/assess/compare.ts'
-import { type ItemChange, type ItemCounts, itemChanges, newerItems } from '../../engine/assess/items.ts'
+import { basesOf, basisText } from '../../engine/assess/basis.ts'
+import { compareAssessments, trendOf } from '../../engine/assess/compare.ts'
+import { itemChanges, newerItems } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { scaleOf } from '../../engine/assess/score.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
-import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
+import { suggestionsFor } from '../../engine/assess/suggestions.ts'
 import { guidanceOf, templateItems, templateOf } from '../../engine/assess/templates.ts'
 import { expiredLinks, isOverdue, workOf } from '../../engine/assess/work.ts'
 import { isoDay } from '../../engine/kernel/process/clock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
-import {
-  type AnyFrameworkId,
-  FRAMEWORK_IDS,
-  FRAMEWORKS,
-  type FrameworkItem,
-  type Template,
-} from '../../engine/store/framework.ts'
+import { type AnyFrameworkId, FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
-import { type Paged, paged } from '../design/list.tsx'
+import { paged } from '../design/list.tsx'
 import type { Visit } from '../http/visit.ts'
 
-export interface FrameworkRow {
-  readonly id: AnyFrameworkId
-  readonly name: string
-  /** The last completed assessment. */
-  readonly last: Assessment | undefined
-  /** The change of the score since the previous assessment; undefined if there is none. */
-  readonly scoreChange: number | undefined
-  /** The scores of completed assessments, the oldest first. */
-  readonly trend: readonly TrendPoint[]
-  /** The open assessment that was changed last. */
-  readonly open: AssessmentRow | undefined
-  /** What stands beside the score of the last one. */
-  readonly basis: string
-}
-
-/** An assessment with its progress. */
+/** An assessment with its progress, and what stands beside its score. */
 export interface AssessmentRow {
   readonly assessment: Assessment
   readonly answered: number
   readonly items: number
-  /** What stands beside its score. */
   readonly basis: string
 }
 
-export interface AssessmentsView {
-  /** In the order of the specification. */
-  readonly frameworks: readonly FrameworkRow[]
-  /** Most recently changed first. */
-  readonly open: Paged<AssessmentRow>
-  /** Newest first. */
-  readonly completed: Paged<AssessmentRow>
-}
-
-/** The pages of the lists are those of the query's `open` and `completed`. */
-export function assessmentsView(visit: Visit): AssessmentsView {
-  const { query } = visit.request
-  const lists = assessmentsOf(visit)
-  const open = paged(lists.open, query, 'open')
-  const completed = paged(lists.completed, query, 'completed')
+/** The frameworks in the order of the specification, with their assessments. */
+export function assessmentsView(visit: Visit) {
+  const { open, completed } = assessmentsOf(visit)
   const rowOf = rowReader(visit)
-  return {
-    frameworks: frameworkRows(visit, lists, rowOf),
-    open: { ...open, rows: open.rows.map(rowOf) },
-    completed: { ...completed, rows: completed.rows.map(rowOf) },
-  }
-}
-
-/** The assessments of each framework, in the order of the specification. */
-function frameworkRows(visit: Visit, { open, completed }: AssessmentLists, rowOf: RowReader): readonly FrameworkRow[] {
-  return frameworksOf(visit).map(([id, name]) => {
+  const frameworks = frameworksOf(visit).map(([id, name]) => {
     const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
     const changed = open.find(({ frameworkId }) => frameworkId === id)
     return {
-      id,
-      name,
-      last,
+      ...{ id, name },
+      /** The last completed assessment. */
+      last: last && rowOf(last),
       scoreChange: changeOf(last, before),
       trend: trendOf(completed, id),
+      /** The open assessment that was changed last. */
       open: changed && rowOf(changed),
-      basis: last === undefined ? '' : rowOf(last).basis,
     }
   })
+  return { frameworks, open, completed, rowOf }
 }
+
+export type FrameworkRow = ReturnType<typeof assessmentsView>['frameworks'][number]
 
 /** The built-in frameworks, then the organization's own, with their names. */
 function frameworksOf({ site, organization }: Visit): readonly (readonly [AnyFrameworkId, string])[] {
@@ -93,20 +54,8 @@ function frameworksOf({ site, organization }: Visit): readonly (readonly [AnyFra
   ]
 }
 
-/** All assessments, open ones first. Reads all items of each. */
-export function allAssessments(visit: Visit): readonly AssessmentRow[] {
-  const { open, completed } = assessmentsOf(visit)
-  return [...open, ...completed].map(rowReader(visit))
-}
-
-interface AssessmentLists {
-  /** Most recently changed first. */
-  readonly open: readonly Assessment[]
-  /** Newest first. */
-  readonly completed: readonly Assessment[]
-}
-
-function assessmentsOf({ site, organization }: Visit): AssessmentLists {
+/** The open assessments, most recently changed first, and the completed ones, newest first. */
+function assessmentsOf({ site, organization }: Visit) {
   const all = site.store.assessments.ofOrganization(organization.id)
   return {
     open: all
@@ -116,71 +65,49 @@ function assessmentsOf({ site, organization }: Visit): AssessmentLists {
   }
 }
 
-type RowReader = (assessment: Assessment) => AssessmentRow
-
-/** Reads the items of an assessment, which are a record of their own, once. */
-function rowReader({ site: { store }, organization, nowMs }: Visit): RowReader {
+/** Reads the items of assessments, each of which is a record of its own. */
+function rowReader({ site: { store }, organization, nowMs }: Visit): (assessment: Assessment) => AssessmentRow {
   const basis = basesOf(store, organization.id, nowMs)
-  const rows = new Map<string, AssessmentRow>()
   return (assessment) => {
-    const known = rows.get(assessment.id)
-    if (known !== undefined) return known
     const categories = store.assessments.categories(assessment)
-    const row = { assessment, ...progressOf(categories), basis: basisText(basis(assessment, categories)) }
-    rows.set(assessment.id, row)
-    return row
+    return { assessment, ...progressOf(categories), basis: basisText(basis(assessment, categories)) }
   }
 }
 
+/** The change of the score; undefined if there is none. */
 function changeOf(last: Assessment | undefined, before: Assessment | undefined): number | undefined {
   const score = last?.result?.overallScore
   const scoreBefore = before?.result?.overallScore
   return score === undefined || scoreBefore === undefined ? undefined : score - scoreBefore
 }
 
-/** The assessment of the same framework that was completed before this one. */
-export interface PreviousAssessment {
-  readonly assessment: Assessment
-  /** By their keys. */
-  readonly items: ReadonlyMap<string, AssessmentItem>
-  /** The change of the overall score since then; undefined until this assessment is completed. */
-  readonly scoreChange: number | undefined
-}
-
-export interface AssessmentView {
-  readonly assessment: Assessment
-  readonly categories: readonly AssessmentCategory[]
+/** @throws Fault NOT_FOUND */
+export function assessmentView({ site, organization, nowMs }: Visit, id: string) {
+  const { store } = site
+  const assessment = /^[0-9a-f-]{36}$/.test(id) ? store.assessments.get(organization.id, id) : undefined
+  if (assessment === undefined) throw new Fault('NOT_FOUND', 'This organization has no such assessment')
+  const categories = store.assessments.categories(assessment)
   /** The framework's current items; undefined if the organization removed it. */
-  readonly template: Template | undefined
-  readonly answered: number
-  readonly items: number
-  readonly previous: PreviousAssessment | undefined
-  /** Suggested answers to unanswered items, by the key of the item. */
-  readonly suggestions: ReadonlyMap<string, Suggestion>
-  /** What stands beside the score. */
-  readonly basis: ScoreBasis
-  /** What an update to the current items would change. */
-  readonly newer: ItemCounts | undefined
-  /** How the framework's current items differ, also from those of a completed assessment. */
-  readonly changes: readonly ItemChange[]
+  const template = templateOf(store, organization.id, assessment.frameworkId)
+  return {
+    ...{ assessment, categories, template },
+    ...progressOf(categories),
+    previous: previousOf(store, assessment),
+    /** What an update to the current items would change. */
+    newer: newerItems(assessment, categories, template),
+    /** How the framework's current items differ, also from those of a completed assessment. */
+    changes: itemChanges(assessment, categories, template),
+    /** Suggested answers to unanswered items, by the key of the item. */
+    suggestions: suggestionsFor(store, assessment, categories, nowMs),
+    /** What stands beside the score. */
+    basis: basesOf(store, organization.id, nowMs)(assessment, categories),
+  }
 }
 
-export function assessmentView({ site, organization, nowMs }: Visit, id: string): AssessmentView | undefined {
-  if (!/^[0-9a-f-]{36}$/.test(id)) return undefined
-  const assessment = site.store.assessments.get(organization.id, id)
-  if (assessment === undefined) return undefined
-  const categories = site.store.assessments.categories(assessment)
-  const previous = previousOf(site.store, assessment)
-  const template = templateOf(site.store, organization.id, assessment.frameworkId)
-  const newer = newerItems(assessment, categories, template)
-  const suggestions = suggestionsFor(site.store, assessment, categories, nowMs)
-  const basis = basesOf(site.store, organization.id, nowMs)(assessment, categories)
-  const changes = itemChanges(assessment, categories, template)
-  const progress = progressOf(categories)
-  return { assessment, categories, template, ...progress, previous, newer, changes, suggestions, basis }
-}
+export type AssessmentView = ReturnType<typeof assessmentView>
 
-function previousOf({ assessments }: Store, assessment: Assessment): PreviousAssessment | undefined {
+/** The assessment of the same framework that was completed before this one. */
+function previousOf({ assessments }: Store, assessment: Assessment) {
   const previous = assessments
     .completed(assessment.organizationId)
     .filter(({ frameworkId }) => frameworkId === assessment.frameworkId)
@@ -189,15 +116,13 @@ function previousOf({ assessments }: Store, assessment: Assessment): PreviousAss
   const items = itemsOf(assessments.categories(previous))
   return {
     assessment: previous,
+    /** By their keys. */
     items: new Map(items.map((item) => [itemKey(item.id), item])),
     scoreChange: changeOf(assessment, previous),
   }
 }
 
-export function progressOf(categories: readonly AssessmentCategory[]): {
-  readonly answered: number
-  readonly items: number
-} {
+export function progressOf(categories: readonly AssessmentCategory[]) {
   const items = itemsOf(categories)
   return { answered: items.filter(({ answer }) => answer !== 'unanswered').length, items: items.length }
 }
@@ -217,22 +142,6 @@ export interface ListedItem {
   readonly isOverdue: boolean
 }
 
-export interface ItemView extends AssessmentView, Pick<ListedItem, 'at' | 'place' | 'item'> {
-  readonly category: AssessmentCategory
-  /** The texts that help to answer; undefined if the framework no longer has the item. */
-  readonly guidance: FrameworkItem | undefined
-  /** Why its answer is no longer supported. */
-  readonly reasons: readonly string[]
-  readonly show: ItemFilter
-  /** What each filter finds. */
-  readonly found: ReadonlyMap<ItemFilter, readonly ListedItem[]>
-  readonly listed: Paged<ListedItem>
-  /** The next one without an answer, among those that the filter finds. */
-  readonly next: ListedItem | undefined
-  /** Names of members, for the owner. */
-  readonly members: readonly string[]
-}
-
 const ITEMS_PER_PAGE = 50
 /** Names that the page proposes. Others are typed. */
 const MEMBERS_PROPOSED_MAX = 100
@@ -242,15 +151,15 @@ const MEMBERS_PROPOSED_MAX = 100
  * of the list, by default the one with the item.
  *
  * @param shown the filter, as in the address
+ * @throws Fault NOT_FOUND
  */
 export function itemView(
   visit: Visit,
   { id, at: givenAt, place: givenPlace }: { readonly id: string; readonly at: string; readonly place?: string },
   shown: string,
-): ItemView | undefined {
+) {
   const view = assessmentView(visit, id)
-  const category = view?.categories[Number(givenAt)]
-  if (view === undefined || category === undefined) return undefined
+  const category = view.categories[Number(givenAt)]
   const { site, organization, identity, nowMs, request } = visit
   const { categories, template, basis, assessment } = view
   const unsupported = new Set([...basis.unsupported.map((each) => each.item), ...basis.expired])
@@ -274,7 +183,9 @@ export function itemView(
   const ofCategory = all.filter(finds.all)
   const first = rows.find(finds.unanswered) ?? rows[0] ?? ofCategory[0]
   const current = givenPlace === undefined ? first : ofCategory.find(({ place }) => place === Number(givenPlace))
-  if (current === undefined) return undefined
+  if (current === undefined || category === undefined) {
+    throw new Fault('NOT_FOUND', 'The assessment has no such item')
+  }
   const index = rows.indexOf(current)
   const query = new URLSearchParams(request.query)
   if (!query.has('page')) query.set('page', String(1 + Math.floor(Math.max(0, index) / ITEMS_PER_PAGE)))
@@ -286,14 +197,18 @@ export function itemView(
     ...view,
     ...current,
     category: categories[current.at] ?? category,
+    /** The texts that help to answer; undefined if the framework no longer has the item. */
     guidance: guidanceOf(assessment.frameworkId, item, template),
+    /** Why its answer is no longer supported. */
     reasons: [
       ...basis.unsupported.filter((each) => each.item === item).map(({ facts }) => facts.text),
       ...(basis.expired.includes(item) ? expiredLinks(item, today).map((link) => `Expired: ${link}`) : []),
     ],
     show,
+    /** What each filter finds. */
     found,
     listed: paged(rows, query, 'page', ITEMS_PER_PAGE),
+    /** The next one without an answer, among those that the filter finds. */
     next: open.find(isAfter) ?? open.find((each) => each !== current),
     members: site.store.members
       .ofOrganization(organization.id)
@@ -302,26 +217,24 @@ export function itemView(
   }
 }
 
-export interface ComparisonView extends AssessmentComparison {
-  readonly before: Assessment
-  readonly after: Assessment
-  /** The other assessments of the framework with which it can be compared, the latest first. */
-  readonly others: readonly Assessment[]
-}
+export type ItemView = ReturnType<typeof itemView>
 
 /**
  * Compares an assessment with another completed one of its framework; by default with the one
- * before. undefined: there is none.
+ * before. @throws Fault NOT_FOUND
  */
-export function comparisonView({ site, organization }: Visit, id: string, withId: string): ComparisonView | undefined {
+export function comparisonView({ site, organization, request }: Visit, id: string) {
   const { assessments } = site.store
+  const withId = request.query.get('with') ?? ''
   const after = assessments.ofOrganization(organization.id).find((each) => each.id === id)
-  if (after === undefined) return undefined
   const others = assessments
     .completed(organization.id)
-    .filter((each) => each.frameworkId === after.frameworkId && each.id !== id)
-  const before = withId === '' ? previousOf(site.store, after)?.assessment : others.find((each) => each.id === withId)
-  if (before === undefined) return undefined
+    .filter((each) => each.frameworkId === after?.frameworkId && each.id !== id)
+  const chosen = others.find((each) => each.id === withId)
+  const before = withId === '' && after ? previousOf(site.store, after)?.assessment : chosen
+  if (after === undefined || before === undefined) {
+    throw new Fault('NOT_FOUND', 'This organization has no such assessment to compare')
+  }
   const scale = scaleOf(after.frameworkId)
   const compared = compareAssessments(assessments.categories(before), assessments.categories(after), scale)
   return { before, after, others, ...compared }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { lawFrom } from '../../engine/assess/grade.ts'
 import { byPriority } from '../../engine/assess/publish.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
@@ -7,10 +8,10 @@ import {
   type Recommendation,
   type RecommendationStatus,
 } from '../../engine/store/recommendations.ts'
-import { CSV_ROWS_MAX, CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
+import { CsvLink, FilterSelect, Filters, PagedTable, paged } from '../design/list.tsx'
 import { countText, Empty, Notice, PageHead, Tag } from '../design/parts.tsx'
-import { type Column, countColumn, Table, textColumn, timeColumn } from '../design/table.tsx'
-import { refusedForm } from '../form.ts'
+import { type Column, countColumn, filtersOf, textColumn, timeColumn } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
 import { form, page, type Route } from '../http/router.ts'
@@ -18,56 +19,27 @@ import type { Visit } from '../http/visit.ts'
 
 const RECOMMENDATIONS_PER_PAGE = 50
 
-interface RecommendationsView {
-  /** The recommendations that match the filters, by priority, then newest first. */
-  readonly found: Paged<Recommendation>
-  readonly total: number
-  /** 'to-do': open or in progress. */
-  readonly status: RecommendationStatus | 'to-do' | 'all'
-  readonly framework: string
-  /** The frameworks of the recommendations, for the filter. */
-  readonly frameworks: readonly (readonly [id: string, name: string])[]
-  /** '': every owner. '-': recommendations without an owner. */
-  readonly owner: string
-  /** The owners of the recommendations, for the filter. */
-  readonly owners: readonly string[]
-}
-
 /** The value of the filter for recommendations without an owner. No name is a single hyphen. */
 const NO_OWNER = '-'
 
-/**
- * The organization's recommendations, filtered and paged by the query's `status`, `framework`,
- * `owner` and `page`.
- */
-function recommendationsView(
-  { site, organization }: Visit,
-  query: URLSearchParams,
-  perPage = RECOMMENDATIONS_PER_PAGE,
-): RecommendationsView {
+/** The organization's recommendations with the query's `status`, `framework` and `owner`, by priority. */
+function recommendationsView({ site, organization, request: { query } }: Visit) {
   const all = site.store.recommendations.ofOrganization(organization.id)
   const named = query.get('status')
+  // 'to-do': open or in progress.
   const status = named === 'all' ? 'all' : (RECOMMENDATION_STATUSES.find((each) => each === named) ?? 'to-do')
-  const ids = [...new Set(all.map(({ frameworkId }) => frameworkId))].sort()
-  const framework = ids.find((each) => each === query.get('framework')) ?? ''
+  const frameworks = [...new Set(all.map(({ frameworkId }) => frameworkId))].sort()
+  const framework = frameworks.find((each) => each === query.get('framework')) ?? ''
   const owners = [...new Set(all.map(({ owner }) => owner))].filter((each) => each !== '').sort()
   const owner = [NO_OWNER, ...owners].find((each) => each === query.get('owner')) ?? ''
   const found = all
     .filter((each) => matches(each.status, status) && (framework === '' || each.frameworkId === framework))
     .filter((each) => owner === '' || each.owner === (owner === NO_OWNER ? '' : owner))
     .sort(byPriority)
-  return {
-    found: paged(found, query, 'page', perPage),
-    total: all.length,
-    status,
-    framework,
-    owner,
-    owners,
-    frameworks: ids.map((id) => [id, frameworkName(id)]),
-  }
+  return { found, total: all.length, status, framework, frameworks, owner, owners }
 }
 
-function matches(status: RecommendationStatus, wanted: RecommendationsView['status']): boolean {
+function matches(status: RecommendationStatus, wanted: RecommendationStatus | 'to-do' | 'all'): boolean {
   if (wanted === 'all') return true
   return wanted === 'to-do' ? status === 'open' || status === 'in_progress' : status === wanted
 }
@@ -80,39 +52,30 @@ const STATUS_NAMES: Readonly<Record<RecommendationStatus, string>> = {
 }
 
 interface RecommendationsProps {
-  readonly view: RecommendationsView
-  readonly query: URLSearchParams
-  readonly nowMs: number
-  readonly mayChange: boolean
-  /** The change that was rejected. undefined if none was. */
-  readonly refused: RefusedChange | undefined
-  readonly done: string
+  readonly visit: Visit
+  /** The form that was rejected, and the id of its recommendation; '' if it is of several. */
+  readonly form: FormState
+  readonly id: string | undefined
 }
 
-/** A rejected change. Its form shows the submitted values again. */
-interface RefusedChange {
-  /** '' if it is of several. */
-  readonly id: string
-  readonly status: RecommendationStatus
-  readonly owner: string
-  readonly dueOn: string
-  /** Why it is dismissed. */
-  readonly reason: string
-  /** Why it was rejected. */
-  readonly message: string
-}
-
-function Recommendations({ view, query, nowMs, mayChange, refused, done }: RecommendationsProps) {
+function Recommendations({ visit, form, id }: RecommendationsProps) {
+  const { query } = visit.request
+  const view = recommendationsView(visit)
   const { found, total } = view
+  const [error] = Object.values(form.errors)
+  const mayChange = visit.may('recommendation.status')
+  const change: Column<Recommendation> = {
+    id: 'change',
+    name: 'Status, owner and due date',
+    action: 'recommendation.status',
+    cell: (row) => <ChangeForm recommendation={row} form={row.id === id ? form : undefined} query={query} />,
+  }
   return (
     <>
       <PageHead title="Recommendations" about="What completed assessments ask for, the most urgent first">
-        {total > 0 && <CsvLink path="/recommendations" query={query} />}
+        {total > 0 && <CsvLink path={PATH} query={query} />}
       </PageHead>
-      {refused !== undefined && <Notice tone="bad" title={refused.message} />}
-      {refused === undefined && done === 'saved' && (
-        <Notice title="Saved. The API shows the status with the next request" />
-      )}
+      {error !== undefined && <Notice tone="bad" title={error} />}
       {total === 0 ? (
         <Empty title="No recommendation yet">
           <p class="muted">A completed assessment has one for each control that is not fully met.</p>
@@ -123,63 +86,49 @@ function Recommendations({ view, query, nowMs, mayChange, refused, done }: Recom
       ) : (
         <>
           <RecommendationFilters view={view} />
-          {found.total === 0 ? (
-            <Empty title="No recommendation matches">
-              <p>
-                <a href="/recommendations?status=all">Show all {countText(total)}</a>
-              </p>
-            </Empty>
-          ) : (
-            <>
-              <div class="card">
-                <Table
-                  id="recommendations"
-                  label="Recommendations"
-                  columns={columns(mayChange, query, refused, nowMs)}
-                  rows={found.rows}
-                />
-              </div>
-              {mayChange && <BulkForm query={query} refused={refused?.id === '' ? refused : undefined} />}
-            </>
-          )}
-          <NumberedPages of={found} query={query} />
+          <PagedTable
+            {...{ visit, id: 'recommendations', label: 'Recommendations' }}
+            rows={paged(found, query, 'page', RECOMMENDATIONS_PER_PAGE)}
+            columns={mayChange ? [SELECTION, ...DESCRIBING, change] : [...DESCRIBING, ...READ_ONLY]}
+            empty={
+              <Empty title="No recommendation matches">
+                <p>
+                  <a href={`${PATH}?status=all`}>Show all {countText(total)}</a>
+                </p>
+              </Empty>
+            }
+          />
+          {mayChange && found.length > 0 && <BulkForm query={query} form={id === '' ? form : EMPTY_FORM} />}
         </>
       )}
     </>
   )
 }
 
+/** The path of a form, with the filters of the page to return to. */
+function actionOf(path: string, query: URLSearchParams): string {
+  const filters = filtersOf(query)
+  return filters.size === 0 ? path : `${path}?${filters}`
+}
+
 /** Sets the status of the selected rows, whose check boxes name this form. */
-function BulkForm({
-  query,
-  refused,
-}: {
-  readonly query: URLSearchParams
-  readonly refused: RefusedChange | undefined
-}) {
+function BulkForm({ query, form }: { readonly query: URLSearchParams; readonly form: FormState }) {
+  const status = form.values.text('status') || 'in_progress'
   return (
-    <form id="bulk" class="card bulk" method="post" action="/recommendations">
-      <Back query={query} />
+    <form id="bulk" class="card bulk" method="post" action={actionOf(PATH, query)}>
       <div class="row status">
         <output class="small muted" data-counts="id">
           Select recommendations
         </output>
-        <StatusFields status={refused?.status ?? 'in_progress'} reason={refused?.reason ?? ''} of="the selected" />
+        <StatusFields status={status} reason={form.values.text('reason')} of="the selected" />
         <button type="submit">Set the status</button>
       </div>
     </form>
   )
 }
 
-/** The query of the page to return to. */
-function Back({ query }: { readonly query: URLSearchParams }) {
-  const kept = new URLSearchParams(query)
-  kept.delete('done')
-  return kept.size === 0 ? null : <input type="hidden" name="back" value={kept.toString()} />
-}
-
 interface StatusFieldsProps {
-  readonly status: RecommendationStatus
+  readonly status: string
   readonly reason: string
   /** For screen readers. */
   readonly of: string
@@ -208,29 +157,30 @@ function StatusFields({ status, reason, of }: StatusFieldsProps) {
   )
 }
 
-function RecommendationFilters({ view }: { readonly view: RecommendationsView }) {
+function RecommendationFilters({ view }: { readonly view: ReturnType<typeof recommendationsView> }) {
+  const { found, total, status, framework, frameworks, owner, owners } = view
   const statuses = [['to-do', 'To do'], ...Object.entries(STATUS_NAMES), ['all', 'All']] as const
   return (
-    <Filters action="/recommendations" found={`${countText(view.found.total)} of ${countText(view.total)}`}>
-      <FilterSelect name="status" label="Status" value={view.status} options={statuses} />
+    <Filters action={PATH} found={`${countText(found.length)} of ${countText(total)}`}>
+      <FilterSelect name="status" label="Status" value={status} options={statuses} />
       <FilterSelect
         name="framework"
         label="Framework"
-        value={view.framework}
-        options={[['', 'All'], ...view.frameworks]}
+        value={framework}
+        options={[['', 'All'], ...frameworks.map((id) => [id, frameworkName(id)] as const)]}
       />
       <FilterSelect
         name="owner"
         label="Owner"
-        value={view.owner}
-        options={[['', 'All'], [NO_OWNER, 'Nobody'], ...view.owners.map((owner) => [owner, owner] as const)]}
+        value={owner}
+        options={[['', 'All'], [NO_OWNER, 'Nobody'], ...owners.map((each) => [each, each] as const)]}
       />
     </Filters>
   )
 }
 
 /** The columns of the CSV file. */
-function recommendationColumns(nowMs: number): readonly Column<Recommendation>[] {
+function csvColumns(nowMs: number): readonly Column<Recommendation>[] {
   return [
     countColumn('priority', 'Priority', ({ priority }) => priority),
     textColumn('title', 'Recommendation', ({ title }) => title),
@@ -242,62 +192,43 @@ function recommendationColumns(nowMs: number): readonly Column<Recommendation>[]
     textColumn('owner', 'Owner', ({ owner }) => owner),
     textColumn('due', 'Due', ({ dueOn = '' }) => dueOn),
     textColumn('law', 'Law from', ({ frameworkId, itemId }) => lawFrom(frameworkId, itemId, nowMs) ?? ''),
-    timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
-    timeColumn('changed', 'Status changed', nowMs, ({ statusChangedAtMs }) => statusChangedAtMs),
+    timeColumn('created', 'Created', ({ createdAtMs }) => createdAtMs),
+    timeColumn('changed', 'Status changed', ({ statusChangedAtMs }) => statusChangedAtMs),
   ]
 }
 
-function columns(
-  mayChange: boolean,
-  query: URLSearchParams,
-  refused: RefusedChange | undefined,
-  nowMs: number,
-): readonly Column<Recommendation>[] {
-  const shown: readonly Column<Recommendation>[] = [
-    {
-      id: 'priority',
-      name: 'Priority',
-      cell: ({ priority }) => <Tag tone={priority === 1 ? 'bad' : priority === 2 ? 'warn' : 'plain'}>{priority}</Tag>,
+const DESCRIBING: readonly Column<Recommendation>[] = [
+  {
+    id: 'priority',
+    name: 'Priority',
+    cell: ({ priority }) => <Tag tone={priority === 1 ? 'bad' : priority === 2 ? 'warn' : 'plain'}>{priority}</Tag>,
+  },
+  {
+    id: 'title',
+    name: 'Recommendation',
+    cell: ({ title, frameworkId, itemId, category }, { nowMs }) => {
+      const from = lawFrom(frameworkId, itemId, nowMs)
+      return (
+        <>
+          {title} {from !== undefined && <Tag>Not in force until {from}</Tag>}
+          <p class="small muted">
+            {frameworkName(frameworkId)} {itemId} · {category}
+          </p>
+        </>
+      )
     },
-    {
-      id: 'title',
-      name: 'Recommendation',
-      cell: ({ title, frameworkId, itemId, category }) => {
-        const from = lawFrom(frameworkId, itemId, nowMs)
-        return (
-          <>
-            {title} {from !== undefined && <Tag>Not in force until {from}</Tag>}
-            <p class="small muted">
-              {frameworkName(frameworkId)} {itemId} · {category}
-            </p>
-          </>
-        )
-      },
-    },
-  ]
-  if (mayChange) {
-    const cell = (row: Recommendation) => (
-      <ChangeForm recommendation={row} refused={refused?.id === row.id ? refused : undefined} query={query} />
-    )
-    return [SELECTION, ...shown, { id: 'status', name: 'Status, owner and due date', cell }]
-  }
-  return [
-    ...shown,
-    {
-      id: 'status',
-      name: 'Status',
-      cell: ({ status, reason }) => [STATUS_NAMES[status], reason].filter(Boolean).join(': '),
-    },
-    { id: 'owner', name: 'Owner', cell: ({ owner }) => owner },
-    { id: 'due', name: 'Due', cell: ({ dueOn = '' }) => dueOn },
-  ]
-}
+  },
+]
 
-interface ChangeFormProps {
-  readonly recommendation: Recommendation
-  readonly refused: RefusedChange | undefined
-  readonly query: URLSearchParams
-}
+const READ_ONLY: readonly Column<Recommendation>[] = [
+  {
+    id: 'status',
+    name: 'Status',
+    cell: ({ status, reason }) => [STATUS_NAMES[status], reason].filter(Boolean).join(': '),
+  },
+  { id: 'owner', name: 'Owner', cell: ({ owner }) => owner },
+  { id: 'due', name: 'Due', cell: ({ dueOn = '' }) => dueOn },
+]
 
 /** Check boxes of the rows, for BulkForm. */
 const SELECTION: Column<Recommendation> = {
@@ -308,22 +239,28 @@ const SELECTION: Column<Recommendation> = {
   cell: ({ id, title }) => <input type="checkbox" form="bulk" name="id" value={id} aria-label={`Select: ${title}`} />,
 }
 
-function ChangeForm({ recommendation, refused, query }: ChangeFormProps) {
-  const { id, title } = recommendation
-  const { status, owner, dueOn = '', reason = '' } = refused ?? recommendation
+interface ChangeFormProps {
+  readonly recommendation: Recommendation
+  /** The form, if it was rejected. */
+  readonly form: FormState | undefined
+  readonly query: URLSearchParams
+}
+
+function ChangeForm({ recommendation, form, query }: ChangeFormProps) {
+  const { id, title, status, owner, dueOn = '', reason = '' } = recommendation
+  const typed = (name: string, stored: string): string => form?.values.text(name) ?? stored
   return (
-    <form class="inline status" method="post" action={`/recommendations/${id}`}>
-      <Back query={query} />
-      <StatusFields status={status} reason={reason} of={title} />
+    <form class="inline status" method="post" action={actionOf(`${PATH}/${id}`, query)}>
+      <StatusFields status={typed('status', status)} reason={typed('reason', reason)} of={title} />
       <input
         name="owner"
-        value={owner}
+        value={typed('owner', owner)}
         maxLength={255}
         placeholder="Owner"
         aria-label={`Owner of: ${title}`}
-        aria-invalid={refused !== undefined || undefined}
+        aria-invalid={form !== undefined || undefined}
       />
-      <input name="due" type="date" value={dueOn} aria-label={`Due date of: ${title}`} />
+      <input name="due" type="date" value={typed('due', dueOn)} aria-label={`Due date of: ${title}`} />
       <button type="submit" aria-label={`Save the status, owner and due date of: ${title}`}>
         Save
       </button>
@@ -333,62 +270,56 @@ function ChangeForm({ recommendation, refused, query }: ChangeFormProps) {
 
 const PATH = '/recommendations'
 
+const given = z.object({
+  status: z.enum(RECOMMENDATION_STATUSES, `Status: expected ${RECOMMENDATION_STATUSES.join(', ')}`),
+  reason: z.string().trim().default(''),
+  owner: z.string().trim().optional(),
+  due: z.string().optional(),
+})
+
 export const RECOMMENDATION_ROUTES: readonly Route[] = [
-  page(PATH, 'recommendation.read', (visit) => recommendationsPage(visit, visit.request.query)),
-  csvFile({
-    path: PATH,
-    access: 'recommendation.read',
-    columns: ({ nowMs }) => recommendationColumns(nowMs),
-    rows: (visit) => recommendationsView(visit, visit.request.query, CSV_ROWS_MAX + 1).found.rows,
-  }),
-  form(`${PATH}/:id`, 'recommendation.status', async (visit, { id }) => {
-    const { fields } = visit.request
-    const [owner] = fields.all('owner')
-    const [dueOn] = fields.all('due')
-    const [before] = existing(visit, [id]) as [Recommendation]
-    return saved(visit, id, async ({ status, reason }) => {
+  page(PATH, 'recommendation.read', (visit) => recommendationsPage(visit, EMPTY_FORM)),
+  csvFile(
+    PATH,
+    'recommendation.read',
+    ({ nowMs }) => csvColumns(nowMs),
+    (visit) => recommendationsView(visit).found,
+  ),
+  form(
+    `${PATH}/:id`,
+    'recommendation.status',
+    async (visit, { id }) => {
+      const { status, reason, owner, due } = visit.read(given)
+      const [before] = existing(visit, [id]) as [Recommendation]
       // The owner first: it may be refused, and then nothing is changed.
-      const assigned = { owner: owner?.trim() ?? before.owner, dueOn: dueOn ?? before.dueOn ?? '' }
+      const assigned = { owner: owner ?? before.owner, dueOn: due ?? before.dueOn ?? '' }
       if (assigned.owner !== before.owner || assigned.dueOn !== (before.dueOn ?? '')) {
         await visit.change('recommendation.owner', { id, ...assigned })
       }
       if (status !== before.status) await visit.change('recommendation.status', { id, status, reason })
-    })
-  }),
-  form(PATH, 'recommendation.status', (visit) => {
-    const selected = existing(visit, visit.request.fields.all('id'))
-    return saved(visit, '', async ({ status, reason }) => {
+      return saved(visit)
+    },
+    { again: (visit, state, { id }) => recommendationsPage(visit, state, id) },
+  ),
+  form(
+    PATH,
+    'recommendation.status',
+    async (visit) => {
+      const { status, reason } = visit.read(given)
+      const selected = existing(visit, visit.request.fields.all('id'))
       if (selected.length === 0) throw new Fault('USAGE', 'Select recommendations first')
       for (const { id, status: before } of selected) {
         if (status !== before) await visit.change('recommendation.status', { id, status, reason })
       }
-    })
-  }),
+      return saved(visit)
+    },
+    { again: (visit, state) => recommendationsPage(visit, state, '') },
+  ),
 ]
 
-/** Makes a change of a form, and returns to the list; if it is rejected, with what was typed. */
-async function saved(
-  visit: Visit,
-  id: string,
-  change: (given: Pick<RefusedChange, 'status' | 'reason'>) => Promise<void>,
-): Promise<Answer> {
-  const { fields } = visit.request
-  const named = fields.text('status')
-  const status = RECOMMENDATION_STATUSES.find((each) => each === named)
-  if (status === undefined) {
-    const expected = RECOMMENDATION_STATUSES.join(', ')
-    throw new Fault('USAGE', `Status: expected ${expected}, found ${JSON.stringify(named)}`)
-  }
-  const back = new URLSearchParams(fields.text('back').slice(0, 500))
-  const reason = fields.text('reason').trim()
-  try {
-    await change({ status, reason })
-  } catch (error) {
-    const refused = refusedForm(error, fields)
-    const message = refused.state.errors[''] ?? ''
-    const given = { id, status, reason, owner: fields.text('owner'), dueOn: fields.text('due'), message }
-    return recommendationsPage(visit, back, given, refused.status)
-  }
+/** Returns to the list. */
+function saved({ request }: Visit): Answer {
+  const back = filtersOf(request.query)
   back.set('done', 'saved')
   return redirect(`${PATH}?${back}`)
 }
@@ -404,15 +335,8 @@ function existing({ site, organization }: Visit, ids: readonly string[]): Recomm
   })
 }
 
-/** @param query the filters and the page of the list */
-function recommendationsPage(visit: Visit, query: URLSearchParams, refused?: RefusedChange, status = 200): Answer {
-  const content = Recommendations({
-    view: visit.site.store.environment.read(() => recommendationsView(visit, query)),
-    query,
-    nowMs: visit.nowMs,
-    mayChange: visit.may('recommendation.status'),
-    refused,
-    done: query.get('done') ?? '',
-  })
-  return visit.page('Recommendations', PATH, content, { status })
+/** @param id of the recommendation whose form was rejected; '' if it was of several */
+function recommendationsPage(visit: Visit, form: FormState, id?: string): Answer {
+  const done = { saved: 'Saved. The API shows the status with the next request' }
+  return visit.page('Recommendations', PATH, Recommendations({ visit, form, id }), { form, done })
 }

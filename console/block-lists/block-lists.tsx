@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { ACTIVE_LINKS_MAX } from '../../engine/admin/block-list-links.ts'
 import {
-  type BlockList,
   blockListSource,
   type Entry,
   type EntryKind,
@@ -15,67 +14,44 @@ import {
   summaryLines,
   writeBlockList,
 } from '../../engine/export/block-list-text.ts'
-import { BLOCKED_DECISIONS, type BlockedDecision, type BlockListSelection } from '../../engine/store/secrets.ts'
+import {
+  BLOCKED_DECISIONS,
+  type BlockedDecision,
+  type BlockListLink,
+  type BlockListSelection,
+} from '../../engine/store/secrets.ts'
 import { Field, FieldFrame, Select } from '../design/form.tsx'
-import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
-import { Card, countText, Empty, Notice, PageHead, Risk, Snippet, Time } from '../design/parts.tsx'
-import { type Column, Table, textColumn } from '../design/table.tsx'
-import { readForm } from '../form.ts'
-import { textFileAnswer } from '../http/answer.ts'
+import { CsvLink, FilterSelect, Filters, PagedTable, paged } from '../design/list.tsx'
+import { Card, countText, Empty, PageHead, PlatformLink, Risk, Snippet, Time } from '../design/parts.tsx'
+import { type Column, textColumn } from '../design/table.tsx'
+import { fileAnswer } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import {
-  ActiveSecrets,
-  EndedSecrets,
   labelColumn,
   revokeColumn,
-  SecretNotice,
-  type SecretPages,
   type SecretRow,
-  type SecretsProps,
-  type SecretsView,
   secretCsvColumns,
   secretRoutes,
   secretRow,
-  secretsView,
 } from '../secrets/secrets.tsx'
 
-interface BlockListLinkRow extends SecretRow, BlockListSelection {}
-
-/** The links of the organization. */
-function blockListLinksView({ site, organization, nowMs }: Visit): SecretsView<BlockListLinkRow> {
-  const links = site.store.blockListLinks.ofOrganization(organization.id)
-  return secretsView(links.map(({ blocks, riskMin, ...link }) => ({ ...secretRow(link, nowMs), blocks, riskMin })))
-}
-
-/** A list as a device would download it now. */
-interface BlockListPreview {
-  readonly selection: BlockListSelection
-  readonly format: BlockListFormat
-  readonly list: BlockList
-  /** Numbers of entries and of what is left out, as sentences. */
-  readonly summary: readonly string[]
-  readonly text: string
-}
+type BlockListLinkRow = BlockListLink & SecretRow
 
 /** The list of the query's `blocks`, `risk` and `format`. */
-function blockListPreview({ site, organization, nowMs, request: { query } }: Visit): BlockListPreview {
+function blockListPreview({ site, organization, nowMs, request: { query } }: Visit) {
   const format = BLOCK_LIST_FORMATS.find((each) => each === query.get('format')) ?? 'edl'
-  const selection = { blocks: blockedOf(query.get('blocks')), riskMin: riskOf(query.get('risk')) ?? 0 }
+  const blocks = BLOCKED_DECISIONS.find((each) => each === query.get('blocks')) ?? 'not-approved'
+  const selection: BlockListSelection = { blocks, riskMin: riskOf(query.get('risk') ?? '') }
   const source = blockListSource(site.store, site.registry, organization, nowMs)
   const { list, textAt } = writeBlockList(source, organization, selection, format)
-  return { selection, format, list, summary: summaryLines(list, selection), text: textAt(nowMs) }
+  return { selection, format, list, text: textAt(nowMs) }
 }
 
-function blockedOf(text: string | null): BlockedDecision {
-  return BLOCKED_DECISIONS.find((each) => each === text) ?? 'not-approved'
-}
-
-/** undefined: no whole number from 0 to 100. */
-function riskOf(text: string | null): number | undefined {
-  const risk = /^\d{1,3}$/.test(text ?? '') ? Number(text) : Number.NaN
-  return risk <= 100 ? risk : undefined
+/** A whole number from 0 to 100. */
+function riskOf(text: string): number {
+  return /^(?:\d{1,2}|100)$/.test(text) ? Number(text) : 0
 }
 
 /** Why a rule is not in a list, in words. */
@@ -86,6 +62,7 @@ function reasonText({ reason, other }: LeftOutRule): string {
 const BLOCK_LISTS_PATH = '/block-lists'
 const PREVIEW_PATH = '/block-lists/preview'
 const PREFIX = 'svc_bl_'
+const READ = 'block-list-link.read'
 
 const BLOCKED_NAMES: Readonly<Record<BlockedDecision, string>> = {
   'not-approved': 'Platforms that are not approved',
@@ -108,117 +85,53 @@ function previewPath({ blocks, riskMin }: BlockListSelection): string {
   return `${PREVIEW_PATH}?${new URLSearchParams({ blocks, risk: String(riskMin) })}`
 }
 
-interface BlockListsProps extends SecretsProps<BlockListLinkRow> {
-  /** The origin of the console, where devices download lists. */
-  readonly origin: string
-}
+const LABEL = labelColumn<BlockListLinkRow>(PREFIX, ({ createdAtMs }, { nowMs }) => (
+  <Time ms={createdAtMs} nowMs={nowMs} />
+))
 
-/** Links by which devices download block lists. */
-function BlockLists(props: BlockListsProps) {
-  const { view, form, nowMs, mayCreate, mayRevoke, created, origin, done } = props
-  const { active, ended } = view
-  return (
-    <>
-      <PageHead title="Block lists" about="Firewalls, proxies and DNS servers block what is not approved">
-        <a class="button" href={PREVIEW_PATH}>
-          Preview and download
-        </a>
-        {active.length + ended.length > 0 && <CsvLink path={BLOCK_LISTS_PATH} />}
-      </PageHead>
-      {done === 'revoked' && <Notice title="The link is revoked. The next download is refused" />}
-      <SecretNotice kind="secret" created={created}>
-        The device sends it as the password (HTTP Basic), with any user name.
-      </SecretNotice>
-      {created !== undefined && (
-        <Card title="Address for the device">
-          <div class="stack">
-            <Snippet id="address" what="the address" text={`${origin}/blocklist/${created.id}.edl`} />
-            <p class="small muted">
-              The ending is the format of the device: {BLOCK_LIST_FORMATS.map((format) => `.${format}`).join(', ')}.
-            </p>
-          </div>
-        </Card>
-      )}
-      <ActiveSecrets
-        {...{
-          path: BLOCK_LISTS_PATH,
-          verb: 'Create',
-          noun: 'link',
-          rows: active,
-          max: ACTIVE_LINKS_MAX,
-          form,
-          mayCreate,
-        }}
-        columns={blockListColumns(nowMs, mayRevoke)}
-        why="Create a link for each device, so that you can revoke one without the others. Or download a list once."
-        hint="The device that will download it."
-      >
-        <Select name="blocks" label="What it blocks" form={form} options={BLOCKED_OPTIONS} />
-        <Field
-          name="risk"
-          label="Risk from"
-          type="number"
-          form={form}
-          value="0"
-          required
-          hint="0 to 100: only platforms with at least this risk."
-        />
-      </ActiveSecrets>
-      <EndedSecrets label="Revoked links" columns={[linkLabel(nowMs)]} rows={ended} nowMs={nowMs} />
-    </>
-  )
-}
-
-const linkLabel = (nowMs: number): Column<BlockListLinkRow> =>
-  labelColumn(PREFIX, nowMs, ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />)
-
-function blockListColumns(nowMs: number, mayRevoke: boolean): readonly Column<BlockListLinkRow>[] {
-  return [
-    linkLabel(nowMs),
-    {
-      id: 'blocks',
-      name: 'Blocks',
-      cell: (row) => (
-        <>
-          <a href={previewPath(row)}>{selectionText(row)}</a>
-          <p class="small muted mono break wide-only">/blocklist/{row.id}.FORMAT</p>
-        </>
-      ),
-      csv: ({ blocks }) => blocks,
-    },
-    { id: 'risk', name: 'Risk from', csv: ({ riskMin }) => riskMin },
-    { id: 'path', name: 'Path', csv: ({ id }) => `/blocklist/${id}.FORMAT` },
-    ...secretCsvColumns<BlockListLinkRow>(PREFIX, nowMs),
-    ...(mayRevoke ? [revokeColumn<BlockListLinkRow>(BLOCK_LISTS_PATH)] : []),
-  ]
-}
+const COLUMNS: readonly Column<BlockListLinkRow>[] = [
+  LABEL,
+  {
+    id: 'blocks',
+    name: 'Blocks',
+    cell: (row) => (
+      <>
+        <a href={previewPath(row)}>{selectionText(row)}</a>
+        <p class="small muted mono break wide-only">/blocklist/{row.id}.FORMAT</p>
+      </>
+    ),
+    csv: ({ blocks }) => blocks,
+  },
+  { id: 'risk', name: 'Risk from', csv: ({ riskMin }) => riskMin },
+  { id: 'path', name: 'Path', csv: ({ id }) => `/blocklist/${id}.FORMAT` },
+  ...secretCsvColumns<BlockListLinkRow>(PREFIX),
+  revokeColumn<BlockListLinkRow>(BLOCK_LISTS_PATH, 'block-list-link.revoke'),
+]
 
 const LEFT_OUT_PATH = '/block-lists/left-out'
 const FILE_PATH = '/block-lists/list.txt'
 
-interface BlockListPreviewProps {
-  readonly preview: BlockListPreview
-  readonly entries: Paged<Entry>
-  readonly leftOut: Paged<LeftOutRule>
-  readonly query: URLSearchParams
-}
-
 /** What a list blocks now, and what is left out of it. */
-function BlockListPreviewPage({ preview, entries, leftOut, query }: BlockListPreviewProps) {
-  const { selection, format, summary } = preview
+function BlockListPreviewPage({ visit }: { readonly visit: Visit }) {
+  const { query } = visit.request
+  const { selection, format, list } = blockListPreview(visit)
   const chosen = new URLSearchParams({ blocks: selection.blocks, risk: String(selection.riskMin), format })
+  const noteOf = (text: string, path: string) => (
+    <span class="row">
+      {text} <CsvLink path={path} query={chosen} />
+    </span>
+  )
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href={BLOCK_LISTS_PATH}>Block lists</a>
-        </p>
-        <PageHead title="Preview" about={`${selectionText(selection)}. ${productOf(format)}`}>
-          <a class="button first" href={`${FILE_PATH}?${chosen}`}>
-            Download
-          </a>
-        </PageHead>
-      </div>
+      <PageHead
+        crumb={<a href={BLOCK_LISTS_PATH}>Block lists</a>}
+        title="Preview"
+        about={`${selectionText(selection)}. ${productOf(format)}`}
+      >
+        <a class="button first" href={`${FILE_PATH}?${chosen}`}>
+          Download
+        </a>
+      </PageHead>
       <Filters action={PREVIEW_PATH}>
         <FilterSelect name="blocks" label="Blocks" value={selection.blocks} options={BLOCKED_OPTIONS} />
         <FieldFrame name="risk" label="Risk from">
@@ -226,44 +139,31 @@ function BlockListPreviewPage({ preview, entries, leftOut, query }: BlockListPre
         </FieldFrame>
         <FilterSelect name="format" label="Format" value={format} options={FORMAT_OPTIONS} />
       </Filters>
-      {summary.slice(0, 1).map((line) => (
-        <p key={line}>{line}.</p>
-      ))}
-      {entries.total === 0 ? (
-        <Empty title="The list is empty">
-          <p class="muted">
-            Decide about <a href="/platforms">platforms</a> first, or lower the risk.
-          </p>
-        </Empty>
-      ) : (
-        <Card
-          title="Entries"
-          note={
-            <span class="row">
-              {countText(entries.total)} <CsvLink path={PREVIEW_PATH} query={chosen} />
-            </span>
-          }
-          bare
-        >
-          <Table id="entries" label="Entries" columns={ENTRY_COLUMNS} rows={entries.rows} />
-        </Card>
-      )}
-      <NumberedPages of={entries} query={query} label="Pages of entries" />
-      {leftOut.total > 0 && (
-        <Card
-          title="Left out"
-          note={
-            <span class="row">
-              {countText(leftOut.total)} rules, so that nothing else is blocked{' '}
-              <CsvLink path={LEFT_OUT_PATH} query={chosen} />
-            </span>
-          }
-          bare
-        >
-          <Table id="left-out" label="Left out" columns={LEFT_OUT_COLUMNS} rows={leftOut.rows} />
-        </Card>
-      )}
-      <NumberedPages of={leftOut} query={query} name="left" label="Pages of what is left out" />
+      {summaryLines(list, selection)
+        .slice(0, 1)
+        .map((line) => (
+          <p key={line}>{line}.</p>
+        ))}
+      <PagedTable
+        {...{ visit, id: 'entries', label: 'Entries', title: 'Entries', columns: ENTRY_COLUMNS }}
+        rows={paged(list.entries, query, 'page', ROWS_PER_PAGE)}
+        note={noteOf(countText(list.entries.length), PREVIEW_PATH)}
+        pagesLabel="Pages of entries"
+        empty={
+          <Empty title="The list is empty">
+            <p class="muted">
+              Decide about <a href="/platforms">platforms</a> first, or lower the risk.
+            </p>
+          </Empty>
+        }
+      />
+      <PagedTable
+        {...{ visit, id: 'left-out', label: 'Left out', title: 'Left out', columns: LEFT_OUT_COLUMNS, name: 'left' }}
+        rows={paged(list.leftOut, query, 'left', ROWS_PER_PAGE)}
+        note={noteOf(`${countText(list.leftOut.length)} rules, so that nothing else is blocked`, LEFT_OUT_PATH)}
+        pagesLabel="Pages of what is left out"
+        empty={null}
+      />
     </>
   )
 }
@@ -280,7 +180,10 @@ const ENTRY_COLUMNS: readonly Column<Entry>[] = [
     cell: ({ domain }) => <span class="mono break">{domain}</span>,
   },
   { id: 'covers', name: 'Covers', cell: ({ kind }) => COVERS[kind], csv: ({ kind }) => kind, wide: true },
-  { ...textColumn('platform', 'Platform', ({ platform }: Entry) => platform.name), cell: platformLink },
+  {
+    ...textColumn('platform', 'Platform', ({ platform }: Entry) => platform.name),
+    cell: ({ platform }) => PlatformLink(platform),
+  },
   {
     id: 'risk',
     name: 'Risk',
@@ -297,15 +200,11 @@ const LEFT_OUT_COLUMNS: readonly Column<LeftOutRule>[] = [
   },
   {
     ...textColumn('platform', 'Platform', ({ rule }: LeftOutRule) => rule.platform.name),
-    cell: ({ rule }) => platformLink(rule),
+    cell: ({ rule }) => PlatformLink(rule.platform),
     wide: true,
   },
   { ...textColumn('reason', 'Reason', reasonText), cell: reasonText },
 ]
-
-function platformLink({ platform: { name } }: Pick<Entry, 'platform'>) {
-  return <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>
-}
 
 const RISK = 'Enter a whole number from 0 to 100'
 
@@ -318,50 +217,64 @@ const newLink = z.object({
   risk: z.coerce.number(RISK).int(RISK).min(0, RISK).max(100, RISK),
 })
 
-const PAGES: SecretPages<BlockListLinkRow> = {
-  path: BLOCK_LISTS_PATH,
-  title: 'Block lists',
-  actions: { read: 'block-list-link.read', create: 'block-list-link.create', revoke: 'block-list-link.revoke' },
-  view: blockListLinksView,
-  content: (props, { request }) => BlockLists({ ...props, origin: request.origin }),
-  columns: blockListColumns,
-  readNew: (visit) => {
-    const read = readForm(newLink, visit.request.fields)
-    if ('state' in read) return read
-    const { label, blocks, risk: riskMin } = read.data
-    return { label, create: () => visit.change('block-list-link.create', { label, blocks, riskMin }) }
-  },
-  revoke: (visit, id) => visit.change('block-list-link.revoke', { id }),
-}
-
 export const BLOCK_LIST_ROUTES: readonly Route[] = [
-  ...secretRoutes(PAGES),
-  page(PREVIEW_PATH, 'block-list-link.read', (visit) => {
-    const { query } = visit.request
-    const preview = blockListPreview(visit)
-    const { entries, leftOut } = preview.list
-    const content = BlockListPreviewPage({
-      preview,
-      entries: paged(entries, query, 'page', ROWS_PER_PAGE),
-      leftOut: paged(leftOut, query, 'left', ROWS_PER_PAGE),
-      query,
-    })
-    return visit.page('Preview of a block list', BLOCK_LISTS_PATH, content)
+  ...secretRoutes<BlockListLinkRow>({
+    path: BLOCK_LISTS_PATH,
+    title: 'Block lists',
+    about: 'Firewalls, proxies and DNS servers block what is not approved',
+    links: (
+      <a class="button" href={PREVIEW_PATH}>
+        Preview and download
+      </a>
+    ),
+    noun: 'link',
+    verb: 'Create',
+    actions: { read: 'block-list-link.read', create: 'block-list-link.create', revoke: 'block-list-link.revoke' },
+    rows: ({ site, organization, nowMs }) =>
+      site.store.blockListLinks.ofOrganization(organization.id).map((link) => secretRow(link, nowMs)),
+    columns: COLUMNS,
+    endedColumns: [LABEL],
+    max: ACTIVE_LINKS_MAX,
+    why: 'Create a link for each device, so that you can revoke one without the others. Or download a list once.',
+    hint: 'The device that will download it.',
+    fields: (form) => (
+      <>
+        <Select name="blocks" label="What it blocks" form={form} options={BLOCKED_OPTIONS} />
+        <Field
+          name="risk"
+          label="Risk from"
+          type="number"
+          form={form}
+          value="0"
+          required
+          hint="0 to 100: only platforms with at least this risk."
+        />
+      </>
+    ),
+    use: 'The device sends it as the password (HTTP Basic), with any user name.',
+    created: ({ id }, { request }) => (
+      <Card title="Address for the device">
+        <div class="stack">
+          <Snippet id="address" what="the address" text={`${request.origin}/blocklist/${id}.edl`} />
+          <p class="small muted">
+            The ending is the format of the device: {BLOCK_LIST_FORMATS.map((format) => `.${format}`).join(', ')}.
+          </p>
+        </div>
+      </Card>
+    ),
+    revoked: 'The link is revoked. The next download is refused',
+    create: (visit) => {
+      const { label, blocks, risk: riskMin } = visit.read(newLink)
+      return visit.change('block-list-link.create', { label, blocks, riskMin })
+    },
   }),
-  csvFile({
-    path: PREVIEW_PATH,
-    access: 'block-list-link.read',
-    columns: () => ENTRY_COLUMNS,
-    rows: (visit) => blockListPreview(visit).list.entries,
-  }),
-  csvFile({
-    path: LEFT_OUT_PATH,
-    access: 'block-list-link.read',
-    columns: () => LEFT_OUT_COLUMNS,
-    rows: (visit) => blockListPreview(visit).list.leftOut,
-  }),
-  page(FILE_PATH, 'block-list-link.read', (visit) => {
+  page(PREVIEW_PATH, READ, (visit) =>
+    visit.page('Preview of a block list', BLOCK_LISTS_PATH, BlockListPreviewPage({ visit })),
+  ),
+  csvFile(PREVIEW_PATH, READ, ENTRY_COLUMNS, (visit) => blockListPreview(visit).list.entries),
+  csvFile(LEFT_OUT_PATH, READ, LEFT_OUT_COLUMNS, (visit) => blockListPreview(visit).list.leftOut),
+  page(FILE_PATH, READ, (visit) => {
     const { text, format } = blockListPreview(visit)
-    return textFileAnswer(`block-list-${format}.txt`, text)
+    return fileAnswer('text/plain; charset=utf-8', `block-list-${format}.txt`, text)
   }),
 ]

@@ -12,8 +12,9 @@ const OFFER_MS = 4 * 60_000
 let offer = new AbortController()
 
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-passkey]')) {
-  if (!('PublicKeyCredential' in window)) {
-    showPasskeyError(form, 'This browser has no passkeys, or the connection is not secure')
+  // Chrome 129, Firefox 119, Safari 18.4.
+  if (!('PublicKeyCredential' in window && 'parseCreationOptionsFromJSON' in PublicKeyCredential)) {
+    showPasskeyError(form, 'This browser is too old for passkeys, or the connection is not secure')
     continue
   }
   form.hidden = false
@@ -61,19 +62,21 @@ async function optionsOf(form: HTMLFormElement): Promise<unknown> {
 async function askAuthenticator(
   ceremony: Ceremony,
   options: unknown,
-  more: { readonly mediation?: CredentialMediationRequirement; readonly signal?: AbortSignal } = {},
+  more: CredentialRequestOptions = {},
 ): Promise<string> {
   const credential =
     ceremony === 'create'
       ? await navigator.credentials.create({
-          publicKey: creationOptionsOf(options as PublicKeyCredentialCreationOptionsJSON),
+          publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(
+            options as PublicKeyCredentialCreationOptionsJSON,
+          ),
         })
       : await navigator.credentials.get({
-          publicKey: requestOptionsOf(options as PublicKeyCredentialRequestOptionsJSON),
+          publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON),
           ...more,
         })
   if (credential === null) throw new Error('The browser returned no passkey')
-  return JSON.stringify(responseOf(credential as PublicKeyCredential))
+  return JSON.stringify(credential)
 }
 
 function post(form: HTMLFormElement, response: string): void {
@@ -97,58 +100,4 @@ function passkeyErrorText(error: unknown): string {
   if (name === 'SecurityError')
     return 'The browser allows no passkeys here: the host name or certificate is not trusted'
   return message
-}
-
-/* Chrome before 129 and Safari before 18.4 lack the functions that convert from and to JSON. */
-
-function creationOptionsOf(options: PublicKeyCredentialCreationOptionsJSON): PublicKeyCredentialCreationOptions {
-  if ('parseCreationOptionsFromJSON' in PublicKeyCredential) {
-    return PublicKeyCredential.parseCreationOptionsFromJSON(options)
-  }
-  const { challenge, user, excludeCredentials = [] } = options
-  return {
-    ...(options as unknown as PublicKeyCredentialCreationOptions),
-    challenge: bytesOf(challenge),
-    user: { ...user, id: bytesOf(user.id) },
-    excludeCredentials: excludeCredentials.map(descriptorOf),
-  }
-}
-
-function requestOptionsOf(options: PublicKeyCredentialRequestOptionsJSON): PublicKeyCredentialRequestOptions {
-  if ('parseRequestOptionsFromJSON' in PublicKeyCredential) {
-    return PublicKeyCredential.parseRequestOptionsFromJSON(options)
-  }
-  const { challenge, allowCredentials = [] } = options
-  return {
-    ...(options as unknown as PublicKeyCredentialRequestOptions),
-    challenge: bytesOf(challenge),
-    allowCredentials: allowCredentials.map(descriptorOf),
-  }
-}
-
-function descriptorOf(descriptor: PublicKeyCredentialDescriptorJSON): PublicKeyCredentialDescriptor {
-  return { ...(descriptor as unknown as PublicKeyCredentialDescriptor), id: bytesOf(descriptor.id) }
-}
-
-/** Also for browsers whose extensions return credentials without toJSON. */
-function responseOf(credential: PublicKeyCredential): unknown {
-  if (typeof credential.toJSON === 'function') return credential.toJSON()
-  const { id, rawId, type } = credential
-  const response = credential.response as AuthenticatorAttestationResponse & AuthenticatorAssertionResponse
-  const texts: Record<string, unknown> = { transports: response.getTransports?.() }
-  for (const name of ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle'] as const) {
-    const bytes = response[name]
-    if (bytes) texts[name] = textOf(bytes)
-  }
-  return { id, rawId: textOf(rawId), type, response: texts }
-}
-
-function bytesOf(base64url: string): ArrayBuffer {
-  const text = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'))
-  return Uint8Array.from(text, (character) => character.charCodeAt(0)).buffer
-}
-
-function textOf(bytes: ArrayBuffer): string {
-  const text = String.fromCharCode(...new Uint8Array(bytes))
-  return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

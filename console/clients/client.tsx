@@ -1,6 +1,6 @@
 import { isClientKnown, storedClient, type UseOfClient, useOfClient } from '../../engine/admin/client-use.ts'
-import type { Revealed } from '../../engine/admin/clients.ts'
-import type { PersonRow } from '../../engine/admin/persons.ts'
+import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
+import { type PersonRow, personOf, personRows } from '../../engine/admin/persons.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
@@ -10,14 +10,28 @@ import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { type NameSpan, namesText, spanTimes } from '../../engine/store/name-spans.ts'
-import { type DayBar, daysText, Key, Timeline } from '../design/chart.tsx'
+import { DAY_COLUMNS, type DayBar, daysText, Key, Timeline } from '../design/chart.tsx'
 import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx'
-import { StateTag } from '../design/decision.tsx'
-import { FormError } from '../design/form.tsx'
+import { Form } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
-import { Card, countOf, lastDays, Notice, PageHead, SecretText, Tag, Time, volumeText } from '../design/parts.tsx'
+import {
+  Card,
+  countOf,
+  lastDays,
+  Notice,
+  PageHead,
+  PlatformLink,
+  SecretText,
+  StateTag,
+  Tag,
+  Time,
+  volumeText,
+} from '../design/parts.tsx'
 import { type Column, countColumn, Table, textColumn } from '../design/table.tsx'
-import type { FormState } from '../form.ts'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import type { Answer } from '../http/answer.ts'
+import { csvTable } from '../http/csv.ts'
+import { auditedPage, changeForm, form, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { groupPath } from './groups.tsx'
 
@@ -29,36 +43,12 @@ interface UseRow extends ClientUse {
   readonly isRegistered: boolean
 }
 
-interface ClientView {
-  /** An address, a pseudonym or a user name, as it is stored. */
-  readonly client: string
-  readonly isPseudonym: boolean
-  /** The names of the address in the time of its use; '' if it had none. */
-  readonly name: string
-  /** All names of the address, the newest first. */
-  readonly spans: readonly NameSpan[]
-  readonly network: string
-  /** '' if it is in none. */
-  readonly group: string
-  /** Of a user: the addresses that it used last. */
-  readonly addresses: readonly string[]
-  /** Of an address: the users that logs name there, those of the last days first, with the days. */
-  readonly users: readonly UserDays[]
-  readonly windowDays: number
-  /** Most matches first. */
-  readonly rows: readonly UseRow[]
-  /** Platforms that the client used, on each day of the evidence window. */
-  readonly days: readonly DayBar[]
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
-}
-
 /**
  * The client as it is stored: an address is one in its canonical form, or its pseudonym.
  *
  * @throws Fault NOT_FOUND if there is no use by it
  */
-export function knownClient(visit: Visit, text: string): string {
+function knownClient(visit: Visit, text: string): string {
   const { site, organization, nowMs } = visit
   const client = storedClient(site.store, organization, text)
   if (isClientKnown(site.store, organization, client, nowMs)) return client
@@ -69,7 +59,7 @@ export function knownClient(visit: Visit, text: string): string {
 }
 
 /** What a client uses. `client` is the text that is stored. */
-export function clientView(visit: Visit, client: string): ClientView {
+function clientView(visit: Visit, client: string) {
   const { site, organization, nowMs } = visit
   const { store, registry } = site
   const use = useOfClient(store, organization, client, nowMs)
@@ -83,14 +73,15 @@ export function clientView(visit: Visit, client: string): ClientView {
   const addresses = summary?.addresses ?? []
   return {
     client,
-    isPseudonym: isPseudonym(client),
+    /** The names of the address in the time of its use; '' if it had none. */
     name: namesText(names),
     spans: store.clientNames.spansOf(organization.id, client).toReversed(),
     network: network ?? '',
+    /** Of a user: the addresses that it used last. */
     addresses,
+    /** Of an address: the users that logs name there, those of the last days first, with the days. */
     users: [...use.users].sort(([, first], [, second]) => (second.at(-1) ?? 0) - (first.at(-1) ?? 0)),
     group: groupsOf(store, organization).groupOf({ client, isUser: summary !== undefined, addresses }) ?? '',
-    windowDays: organization.evidenceWindowDays,
     rows: use.platforms.map(({ platformId, ...row }) => ({
       ...row,
       platform: platforms.get(platformId) ?? platformId,
@@ -136,78 +127,78 @@ const SPAN_COLUMNS: readonly Column<NameSpan>[] = [
 ]
 
 interface ClientProps {
-  readonly view: ClientView
+  readonly visit: Visit
+  readonly view: ReturnType<typeof clientView>
   readonly form: FormState
-  readonly nowMs: number
-  readonly mayReveal: boolean
-  /** The member may export and erase what is stored about a person. */
-  readonly mayErase: boolean
   /** The pseudonym that was just revealed. One page shows it, once. */
   readonly revealed: Revealed | undefined
 }
 
 /** What one client uses. */
-export function Client(props: ClientProps) {
-  const { view, nowMs, mayReveal, revealed } = props
-  const { client, name, network, windowDays, rows, days } = view
-  const path = `/clients/${encodeURIComponent(client)}`
+function Client(props: ClientProps) {
+  const { visit, view, form, revealed } = props
+  const { client, name, network, group, rows, days, spans, users } = view
+  const { nowMs, organization } = visit
+  const path = clientPath(client)
   const sumOf = (key: 'bytesSent' | 'bytesReceived'): number => rows.reduce((sum, row) => sum + row[key], 0)
   const platforms = new Set(rows.map(({ platform }) => platform)).size
+  const named = users.length > USERS_SHOWN_MAX ? `${USERS_SHOWN_MAX} of ${countOf(users.length, 'user')}` : 'them'
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/clients">Clients</a>
-        </p>
-        <PageHead
-          title={client}
-          about={
-            <span class="facts">
-              {view.isPseudonym && <Tag>pseudonym</Tag>}
-              {name !== '' && <span>{name}</span>}
-              {network !== '' && <span>{network}</span>}
-              {view.group !== '' && view.group !== network && <a href={groupPath(view.group)}>{view.group}</a>}
-              <span>
-                {countOf(platforms, 'platform')} in the {lastDays(windowDays)}
-              </span>
-              <span>{volumeText({ bytesSent: sumOf('bytesSent'), bytesReceived: sumOf('bytesReceived') })}</span>
-              <span>
-                first seen <Time ms={view.firstSeenMs} nowMs={nowMs} />
-              </span>
-              <span>
-                last seen <Time ms={view.lastSeenMs} nowMs={nowMs} />
-              </span>
+      <PageHead
+        crumb={<a href={CLIENTS_PATH}>Clients</a>}
+        title={client}
+        about={
+          <span class="facts">
+            {isPseudonym(client) && <Tag>pseudonym</Tag>}
+            {name !== '' && <span>{name}</span>}
+            {network !== '' && <span>{network}</span>}
+            {group !== '' && group !== network && <a href={groupPath(group)}>{group}</a>}
+            <span>
+              {countOf(platforms, 'platform')} in the {lastDays(organization.evidenceWindowDays)}
             </span>
-          }
-        >
-          <CsvLink path={`${path}/platforms`} />
-        </PageHead>
-      </div>
+            <span>{volumeText({ bytesSent: sumOf('bytesSent'), bytesReceived: sumOf('bytesReceived') })}</span>
+            <span>
+              first seen <Time ms={view.firstSeenMs} nowMs={nowMs} />
+            </span>
+            <span>
+              last seen <Time ms={view.lastSeenMs} nowMs={nowMs} />
+            </span>
+          </span>
+        }
+      >
+        <CsvLink path={`${path}/platforms`} />
+      </PageHead>
       {revealed !== undefined && (
         <Notice title={`This ${revealed.kind} is`}>
           <SecretText id="revealed" value={revealed.text} />
           <p class="small">The audit log has who revealed it, and when.</p>
         </Notice>
       )}
-      {view.isPseudonym && mayReveal && revealed === undefined && <Reveal {...props} path={path} />}
+      {isPseudonym(client) && visit.may('client.reveal') && revealed === undefined && (
+        <Card title="Reveal the pseudonym" note="for owners, once in each answer">
+          <Form action={`${path}/reveal`} form={form} submit="Reveal" look="plain">
+            <p class="muted">This shows the address or the name of a person. The audit log records it.</p>
+          </Form>
+        </Card>
+      )}
       <Card title="Platforms" bare>
-        <Table id="platforms" label="Platforms" columns={useOfClientColumns(nowMs)} rows={rows} />
+        <Table visit={visit} id="platforms" label="Platforms" columns={COLUMNS} rows={rows} />
       </Card>
-      {view.spans.length > 0 && (
+      {spans.length > 0 && (
         <Card title="Names of this address" bare>
-          <Table id="names" label="Names" columns={SPAN_COLUMNS} rows={view.spans} />
+          <Table visit={visit} id="names" label="Names" columns={SPAN_COLUMNS} rows={spans} />
         </Card>
       )}
-      {view.users.length > 0 && (
-        <Card
-          title="Users at this address"
-          note={`logs named ${view.users.length > USERS_SHOWN_MAX ? `${USERS_SHOWN_MAX} of ${countOf(view.users.length, 'user')}` : 'them'} on these days (UTC)`}
-          bare
-        >
-          <Table id="users" label="Users" columns={USER_COLUMNS} rows={view.users.slice(0, USERS_SHOWN_MAX)} />
+      {users.length > 0 && (
+        <Card title="Users at this address" note={`logs named ${named} on these days (UTC)`} bare>
+          <Table
+            {...{ visit, id: 'users', label: 'Users', columns: USER_COLUMNS }}
+            rows={users.slice(0, USERS_SHOWN_MAX)}
+          />
         </Card>
       )}
-      {props.mayErase && <PersonData path={path} view={view} />}
+      {visit.may('client.erase') && <PersonData path={path} addresses={view.addresses} />}
       <Card title="Platforms per day" note={<CsvLink path={`${path}/days`} />}>
         <figure>
           <Timeline days={days} label="Platforms that the client used per day" unit="platform" />
@@ -222,7 +213,7 @@ export function Client(props: ClientProps) {
 }
 
 /** Exports and erases the person. The page asks once more before it erases. */
-function PersonData({ path, view: { addresses } }: { readonly path: string; readonly view: ClientView }) {
+function PersonData({ path, addresses }: { readonly path: string; readonly addresses: readonly string[] }) {
   const also = addresses.length > 0 && (
     <label class="check">
       <input type="checkbox" name="addresses" value="yes" />
@@ -232,27 +223,19 @@ function PersonData({ path, view: { addresses } }: { readonly path: string; read
   return (
     <Card title="Data of this person" note="for owners, in the audit log">
       <div class="stack">
-        <form class="stack" method="post" action={`${path}/export`}>
+        <Form action={`${path}/export`} submit="Export" look="plain">
           <p class="muted">A file with use, events that wait, names, groups, and who looked it up.</p>
           {also}
-          <div>
-            <button type="submit">Export</button>
-          </div>
-        </form>
+        </Form>
         <details>
           <summary>Erase</summary>
-          <form class="stack" method="post" action={`${path}/erase`}>
+          <Form action={`${path}/erase`} submit="Erase permanently" look="danger">
             <p class="muted">
               This cannot be undone. Counts stay the same. Backups, saved reports, and events in outboxes of collectors
               keep their data. The list of clients returns with the next scan.
             </p>
             {also}
-            <div>
-              <button class="danger" type="submit">
-                Erase permanently
-              </button>
-            </div>
-          </form>
+          </Form>
         </details>
       </div>
     </Card>
@@ -260,7 +243,7 @@ function PersonData({ path, view: { addresses } }: { readonly path: string; read
 }
 
 /** Of a CSV file. */
-export const PERSON_COLUMNS: readonly Column<PersonRow>[] = [
+const PERSON_COLUMNS: readonly Column<PersonRow>[] = [
   textColumn('kind', 'Kind', ({ kind }) => kind),
   textColumn('at', 'When', ({ at }) => at),
   textColumn('platform', 'Platform', ({ platform }) => platform),
@@ -272,43 +255,95 @@ export const PERSON_COLUMNS: readonly Column<PersonRow>[] = [
   textColumn('text', 'About', ({ text }) => text),
 ]
 
-function Reveal({ form, path }: ClientProps & { readonly path: string }) {
-  return (
-    <Card title="Reveal the pseudonym" note="for owners, once in each answer">
-      <form class="stack" method="post" action={`${path}/reveal`}>
-        <FormError form={form} />
-        <p class="muted">This shows the address or the name of a person. The audit log records it.</p>
-        <div>
-          <button type="submit">Reveal</button>
-        </div>
-      </form>
-    </Card>
-  )
+const COLUMNS: readonly Column<UseRow>[] = [
+  {
+    id: 'platform',
+    name: 'Platform',
+    cell: ({ platform, isRegistered }) => (isRegistered ? PlatformLink({ name: platform }) : platform),
+    csv: ({ platform }) => platform,
+  },
+  { id: 'decision', name: 'Decision', cell: StateTag, csv: ({ state }) => state, wide: true },
+  {
+    id: 'client',
+    name: 'Client',
+    cell: ({ client, user }) => (
+      <div class="links">
+        <p>{ClientLink({ client })}</p>
+        {user !== '' && <p class="small break">{ClientLink({ client: user })}</p>}
+      </div>
+    ),
+    csv: clientText,
+    wide: true,
+  },
+  { id: 'user', name: 'User', csv: ({ user }) => user },
+  ...useColumns<UseRow>(),
+]
+
+const CLIENTS_PATH = '/clients'
+const PATH = `${CLIENTS_PATH}/:client` as const
+
+function clientPath(client: string): string {
+  return `${CLIENTS_PATH}/${encodeURIComponent(client)}`
 }
 
-export function useOfClientColumns(nowMs: number): readonly Column<UseRow>[] {
-  return [
-    {
-      id: 'platform',
-      name: 'Platform',
-      cell: ({ platform, isRegistered }) =>
-        isRegistered ? <a href={`/platforms/${encodeURIComponent(platform)}`}>{platform}</a> : platform,
-      csv: ({ platform }) => platform,
+/** That there is no use by a client is an answer, too, so it is recorded before the search. */
+export function clientReading({ site, organization }: Visit, { client }: { readonly client: string }): ClientReading {
+  return { client: storedClient(site.store, organization, client) }
+}
+
+export const CLIENT_ROUTES: readonly Route[] = [
+  auditedPage(PATH, clientReading, (visit, { client }) => clientPage(visit, client, EMPTY_FORM)),
+  auditedPage(`${PATH}/platforms.csv`, clientReading, (visit, { client }) =>
+    csvTable('client-platforms', COLUMNS, clientView(visit, knownClient(visit, client)).rows),
+  ),
+  auditedPage(`${PATH}/days.csv`, clientReading, (visit, { client }) =>
+    csvTable('client-days', DAY_COLUMNS, clientView(visit, knownClient(visit, client)).days),
+  ),
+  form(`${PATH}/reveal`, 'client.reveal', reveal, {
+    confirmed: true,
+    again: (visit, state, { client }) => clientPage(visit, client, state),
+  }),
+  form(
+    `${PATH}/export`,
+    'client.export',
+    async (visit, given) => {
+      const { site, organization } = visit
+      const person = personIn(visit, given.client)
+      await visit.change('client.export', { person })
+      const rows = site.store.environment.read(() => personRows(site.store, organization, person))
+      return csvTable('person', PERSON_COLUMNS, rows)
     },
-    { id: 'decision', name: 'Decision', cell: StateTag, csv: ({ state }) => state, wide: true },
-    {
-      id: 'client',
-      name: 'Client',
-      cell: ({ client, user }) => (
-        <div class="links">
-          <p>{ClientLink({ client })}</p>
-          {user !== '' && <p class="small break">{ClientLink({ client: user })}</p>}
-        </div>
-      ),
-      csv: clientText,
-      wide: true,
-    },
-    { id: 'user', name: 'User', csv: ({ user }) => user },
-    ...useColumns<UseRow>(nowMs),
-  ]
+    { confirmed: true },
+  ),
+  changeForm(
+    `${PATH}/erase`,
+    'client.erase',
+    ({ client }, visit) => ({ person: personIn(visit, client) }),
+    `${CLIENTS_PATH}?done=erased`,
+    { confirmed: true },
+  ),
+]
+
+/** The client of the page, and its addresses if the form says so. */
+function personIn(visit: Visit, client: string): string[] {
+  const { site, organization, request } = visit
+  return site.store.environment.read(() => {
+    const known = knownClient(visit, client)
+    return personOf(site.store, organization, [known], request.fields.text('addresses') !== '')
+  })
+}
+
+async function reveal(visit: Visit, given: { readonly client: string }): Promise<Answer> {
+  await visit.change('client.read', clientReading(visit, given))
+  // Only pseudonyms of this organization that its evidence has.
+  const pseudonym = visit.site.store.environment.read(() => knownClient(visit, given.client))
+  const revealed = await visit.change('client.reveal', { pseudonym })
+  return visit.redirectToShow(clientPath(pseudonym), revealed satisfies Revealed)
+}
+
+function clientPage(visit: Visit, text: string, form: FormState): Answer {
+  const revealed = visit.shownOnce<Revealed>()
+  const client = knownClient(visit, text)
+  const content = Client({ visit, view: clientView(visit, client), form, revealed })
+  return visit.page(client, CLIENTS_PATH, content, { form, showsSecret: revealed !== undefined })
 }

@@ -1,5 +1,4 @@
 import {
-  type ClientList,
   clientList,
   type ListedClient,
   type ListedNames,
@@ -7,64 +6,34 @@ import {
   newSinceMs,
   searchedText,
 } from '../../engine/admin/client-list.ts'
+import type { ClientReading } from '../../engine/admin/clients.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { CLIENT_SUMMARIES_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
 import { groupNamesOf } from '../../engine/scan/group-use.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import { namesText, spanText } from '../../engine/store/name-spans.ts'
-import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
+import { clientModeOf } from '../../engine/store/organizations.ts'
 import { isUsed } from '../../registry/contact.ts'
-import type { Platform } from '../../registry/platform.ts'
 import { bytesColumn, ClientLink, namesColumns } from '../design/client-columns.tsx'
 import { html } from '../design/html.ts'
-import { CsvLink, FilterSearch, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
-import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
-import { type ChosenRange, isPast, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
-import {
-  type Column,
-  countColumn,
-  csvOnly,
-  type Sorting,
-  sorted,
-  sortingOf,
-  Table,
-  textColumn,
-  timeColumn,
-} from '../design/table.tsx'
+import { CsvLink, FilterSearch, FilterSelect, Filters, PagedTable, paged } from '../design/list.tsx'
+import { countOf, countText, Empty, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { columnsOfRange, lastDaysRange, RangeFields, rangeOf } from '../design/range.tsx'
+import { type Column, countColumn, csvOnly, type Sorting, sorted, sortingOf, timeColumn } from '../design/table.tsx'
+import { csvTable } from '../http/csv.ts'
+import { auditedPage, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
+import { clientReading } from './client.tsx'
 
-export const CLIENTS_PATH = '/clients'
+const CLIENTS_PATH = '/clients'
 
 /** A client of the list, with the names of its address. */
 interface ClientListRow extends ListedClient {
   readonly names: ListedNames
 }
 
-interface ClientsView extends Omit<ClientList, 'clients'> {
-  /** All that match, sorted. */
-  readonly all: readonly ListedClient[]
-  readonly rows: Paged<ClientListRow>
-  readonly columns: readonly Column<ListedClient | ClientListRow>[]
-  readonly sorting: Sorting
-  readonly filters: ClientFilters
-  readonly mode: ClientMode
-  readonly windowDays: number
-  /** The platforms in use, for the filter. */
-  readonly platformNames: readonly string[]
-  readonly groupNames: readonly string[]
-  readonly query: URLSearchParams
-}
-
-interface ClientFilters {
-  readonly search: string
-  readonly platform: Platform | undefined
-  readonly group: string
-  readonly isNew: boolean
-  readonly range: ChosenRange | undefined
-}
-
 /** The filters of the query: `q`, the range, `platform`, `group`, `new`. */
-export function clientFilters(visit: Visit): ClientFilters {
+function clientFilters(visit: Visit) {
   const { site, organization, request } = visit
   const { query } = request
   const name = query.get('platform') ?? ''
@@ -78,9 +47,8 @@ export function clientFilters(visit: Visit): ClientFilters {
 }
 
 /** The clients of an organization, filtered and sorted by the query. */
-export function clientsView(visit: Visit): ClientsView {
+function clientsView(visit: Visit) {
   const { site, organization, request, nowMs } = visit
-  const { query } = request
   const filters = clientFilters(visit)
   const filter = {
     search: filters.search,
@@ -91,82 +59,60 @@ export function clientsView(visit: Visit): ClientsView {
   }
   const { platforms } = site.registry.catalogOf(organization.id)
   const { clients, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
-  const columns = columnsOfRange(clientListColumns(nowMs), filters.range, nowMs)
-  const sorting = sortingOf(columns, query, MOST_MATCHES)
-  const all = sorted(clients, columns, sorting)
-  const page = paged(all, query)
-  const used = listedDiscovery(site.store, organization).platforms.filter(({ use }) => isUsed(use))
-  return {
-    ...{ ...rest, all, columns, sorting, filters, query },
-    rows: { ...page, rows: withNames(visit, page.rows) },
-    mode: clientModeOf(organization),
-    windowDays: organization.evidenceWindowDays,
-    platformNames: used.map(({ name }) => name).sort(),
-    groupNames: groupNamesOf(site.store, organization),
-  }
+  const columns = columnsOfRange(COLUMNS, filters.range, nowMs)
+  const sorting = sortingOf(columns, request.query, MOST_MATCHES)
+  return { ...rest, all: sorted(clients, columns, sorting), columns, sorting, filters }
 }
+
+type ClientsView = ReturnType<typeof clientsView>
 
 const MOST_MATCHES: Sorting = { by: 'matches', direction: 'descending' }
 
-/** Of a range in the past, it is not known which platforms a client used in it: only the last use is stored. */
-export function columnsOfRange<Row>(
-  columns: readonly Column<Row>[],
-  range: ChosenRange | undefined,
-  nowMs: number,
-): readonly Column<Row>[] {
-  return isPast(range, nowMs) ? columns.filter(({ id }) => !OF_LAST_USE.has(id)) : columns
-}
-
-const OF_LAST_USE: ReadonlySet<string> = new Set(['platforms', 'risk', 'riskiest'])
-
-export function withNames(visit: Visit, clients: readonly ListedClient[]): ClientListRow[] {
+function withNames(visit: Visit, clients: readonly ListedClient[]): ClientListRow[] {
   const names = listedNames(visit.site.store, visit.organization.id, clientFilters(visit).search)
   return clients.map((each) => ({ ...each, names: names(each) }))
 }
 
-function clientListColumns(nowMs: number): readonly Column<ListedClient | ClientListRow>[] {
-  const text = (id: string, name: string, of: (row: ClientListRow) => string) =>
-    csvOnly(textColumn<ListedClient | ClientListRow>(id, name, (row) => ('names' in row ? of(row) : '')))
-  return [
-    {
-      id: 'client',
-      name: 'Client',
-      cell: ClientCell,
-      sort: ({ client }) => client,
-      csv: ({ client }) => client,
-    },
-    text('kind', 'Kind', ({ isUser }) => (isUser ? 'user' : 'address')),
-    text('addresses', 'Addresses', ({ addresses }) => addresses.join(' ')),
-    ...namesColumns<ListedClient | ClientListRow>((row) => ('names' in row ? row.names : undefined)),
-    countColumn('platforms', 'Platforms', ({ platforms }) => platforms),
-    {
-      id: 'risk',
-      name: 'Highest risk',
-      cell: ({ riskiest }) => {
-        const platform = riskiest()
-        return platform === undefined ? '' : Risk({ score: platform.score })
-      },
-      sort: ({ riskiest }) => riskiest()?.score ?? -1,
-      csv: ({ riskiest }) => riskiest()?.score ?? '',
-      number: true,
-      wide: true,
-    },
-    text('riskiest', 'Platform with the highest risk', ({ riskiest }) => riskiest()?.name ?? ''),
-    { ...countColumn('matches', 'Matches', ({ matches }) => matches), wide: true },
-    { ...countColumn('blocked', 'Blocked', ({ blocked }) => blocked), wide: true },
-    bytesColumn('sent', 'Sent', ({ bytesSent }) => bytesSent),
-    { ...bytesColumn('received', 'Received', ({ bytesReceived }) => bytesReceived), wide: true },
-    csvOnly(timeColumn('first', 'First seen', nowMs, ({ firstSeenMs }) => firstSeenMs)),
-    { ...timeColumn('last', 'Last seen', nowMs, ({ lastSeenMs }) => lastSeenMs), number: true, wide: true },
-  ]
+/** Rows are sorted before they have names, which are read for one page. */
+function text(id: string, name: string, of: (row: ClientListRow) => string): Column<ListedClient> {
+  return { id, name, csv: (row) => of(row as ClientListRow) }
 }
 
-const NO_NAMES: ListedNames = { current: undefined, earlier: [], network: null, found: undefined }
+const COLUMNS: readonly Column<ListedClient>[] = [
+  {
+    id: 'client',
+    name: 'Client',
+    cell: (row) => ClientCell(row as ClientListRow),
+    sort: ({ client }) => client,
+    csv: ({ client }) => client,
+  },
+  text('kind', 'Kind', ({ isUser }) => (isUser ? 'user' : 'address')),
+  text('addresses', 'Addresses', ({ addresses }) => addresses.join(' ')),
+  ...namesColumns<ListedClient>((row) => (row as ClientListRow).names),
+  countColumn('platforms', 'Platforms', ({ platforms }) => platforms),
+  {
+    id: 'risk',
+    name: 'Highest risk',
+    cell: ({ riskiest }) => {
+      const platform = riskiest()
+      return platform === undefined ? '' : Risk({ score: platform.score })
+    },
+    sort: ({ riskiest }) => riskiest()?.score ?? -1,
+    csv: ({ riskiest }) => riskiest()?.score ?? '',
+    number: true,
+    wide: true,
+  },
+  text('riskiest', 'Platform with the highest risk', ({ riskiest }) => riskiest()?.name ?? ''),
+  { ...countColumn('matches', 'Matches', ({ matches }: ListedClient) => matches), wide: true },
+  { ...countColumn('blocked', 'Blocked', ({ blocked }: ListedClient) => blocked), wide: true },
+  bytesColumn('sent', 'Sent', ({ bytesSent }) => bytesSent),
+  { ...bytesColumn('received', 'Received', ({ bytesReceived }: ListedClient) => bytesReceived), wide: true },
+  csvOnly(timeColumn('first', 'First seen', ({ firstSeenMs }) => firstSeenMs)),
+  { ...timeColumn('last', 'Last seen', ({ lastSeenMs }: ListedClient) => lastSeenMs), number: true, wide: true },
+]
 
 /** The client, and in a second line its names and addresses. */
-function ClientCell(row: ListedClient | ClientListRow) {
-  const { client, isUser, addresses } = row
-  const { found, network, ...names } = 'names' in row ? row.names : NO_NAMES
+function ClientCell({ client, isUser, addresses, names: { found, network, ...names } }: ClientListRow) {
   const about = [
     namesText(names),
     found === undefined ? '' : `was ${spanText(found)}`,
@@ -185,40 +131,39 @@ function addressesText(addresses: readonly string[]): string {
   return addresses.length > 1 ? `${last} and ${addresses.length - 1} more` : last
 }
 
-interface ClientsProps extends ClientsView {
-  readonly nowMs: number
-  /** The member may change what is kept of clients. */
-  readonly maySet: boolean
+interface ClientsProps {
+  readonly visit: Visit
+  readonly view: ClientsView
 }
 
 /** The list of clients. */
-export function Clients(props: ClientsProps) {
-  const { rows, columns, sorting, query, nowMs, windowDays, mode, isMade, total } = props
-  const { platform, range } = props.filters
+function Clients(props: ClientsProps) {
+  const { visit, view } = props
+  const { columns, sorting, isMade, total, all } = view
+  const { platform, range } = view.filters
+  const { organization, nowMs } = visit
+  const { query } = visit.request
+  const page = paged(all, query)
   const isEmpty = !isMade || (total === 0 && platform === undefined && range === undefined)
+  const when = (range ?? lastDaysRange(organization.evidenceWindowDays, nowMs)).text
   return (
     <>
-      <PageHead title="Clients" about={`Who used AI platforms ${(range ?? lastDaysRange(windowDays, nowMs)).text}`}>
+      <PageHead title="Clients" about={`Who used AI platforms ${when}`}>
         {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
       </PageHead>
-      {query.get('done') === 'erased' && (
-        <Notice title="The person is being erased">
-          <p class="small">The scan that finishes it is requested. Until then, no page shows clients.</p>
-        </Notice>
-      )}
       {isEmpty ? (
-        <NoClients mode={mode} isMade={isMade} maySet={props.maySet} />
+        <NoClients
+          visit={visit}
+          reason={isMade ? 'No event of the evidence window has a client.' : 'The next scan makes the list.'}
+        />
       ) : (
         <>
           <ClientFiltersForm {...props} />
-          {rows.total === 0 ? (
-            <NothingFound {...props} />
-          ) : (
-            <div class="card">
-              <Table id="clients" label="Clients" columns={columns} rows={rows.rows} sorting={sorting} query={query} />
-            </div>
-          )}
-          <NumberedPages of={rows} query={query} />
+          <PagedTable
+            {...{ visit, id: 'clients', label: 'Clients', columns, sorting }}
+            rows={{ ...page, rows: withNames(visit, page.rows) }}
+            empty={<NothingFound {...view} />}
+          />
           <Remarks {...props} />
         </>
       )}
@@ -226,22 +171,18 @@ export function Clients(props: ClientsProps) {
   )
 }
 
-function NoClients({ mode, isMade, maySet }: Pick<ClientsProps, 'mode' | 'isMade' | 'maySet'>) {
-  const reason =
-    mode === 'off'
-      ? 'Use is counted without who it was.'
-      : isMade
-        ? 'No event of the evidence window has a client.'
-        : 'The next scan makes the list.'
+/** Why there are no clients, and what to do. */
+export function NoClients({ visit, reason }: { readonly visit: Visit; readonly reason: string }) {
+  const isOff = clientModeOf(visit.organization) === 'off'
   return (
-    <Empty title={mode === 'off' ? 'This organization keeps no clients' : 'No client is listed yet'}>
-      <p class="muted">{reason}</p>
-      {mode !== 'off' && (
+    <Empty title={isOff ? 'This organization keeps no clients' : 'No client is listed yet'}>
+      <p class="muted">{isOff ? 'Use is counted without who it was.' : reason}</p>
+      {!isOff && (
         <a class="button first" href="/sources">
           See what arrives
         </a>
       )}
-      {maySet && (
+      {visit.may('client.set') && (
         <a class="button" href="/organization-settings#clients">
           Change what is kept of clients
         </a>
@@ -250,28 +191,22 @@ function NoClients({ mode, isMade, maySet }: Pick<ClientsProps, 'mode' | 'isMade
   )
 }
 
-function ClientFiltersForm({
-  filters,
-  rows,
-  total,
-  sorting,
-  query,
-  platformNames,
-  groupNames,
-  windowDays,
-  nowMs,
-}: ClientsProps) {
+function ClientFiltersForm({ visit, view: { filters, all, total, sorting } }: ClientsProps) {
+  const { site, organization, request, nowMs } = visit
+  const used = listedDiscovery(site.store, organization).platforms.filter(({ use }) => isUsed(use))
+  const platformNames = used.map(({ name }) => name).sort()
+  const groupNames = groupNamesOf(site.store, organization)
   const { search, platform, group, isNew, range } = filters
-  const found = rows.total === total ? `all ${countText(total)}` : `${countText(rows.total)} of ${countText(total)}`
+  const found = all.length === total ? `all ${countText(total)}` : `${countText(all.length)} of ${countText(total)}`
   const chosen = platform?.name ?? ''
   const names = chosen === '' || platformNames.includes(chosen) ? platformNames : [chosen, ...platformNames]
   return (
     <Filters action={CLIENTS_PATH} found={found}>
-      {query.has('sort') && (
+      {request.query.has('sort') && (
         <input type="hidden" name="sort" value={`${sorting.direction === 'descending' ? '-' : ''}${sorting.by}`} />
       )}
       <FilterSearch value={search} label="User, host, address or network" />
-      <RangeFields range={range} windowDays={windowDays} nowMs={nowMs} />
+      <RangeFields range={range} windowDays={organization.evidenceWindowDays} nowMs={nowMs} />
       <FilterSelect
         name="platform"
         label="Platform"
@@ -299,7 +234,7 @@ function ClientFiltersForm({
   )
 }
 
-function NothingFound({ filters: { search, platform, group, isNew, range }, total }: ClientsProps) {
+function NothingFound({ filters: { search, platform, group, isNew, range }, total }: ClientsView) {
   const conditions = [
     search === '' ? '' : `matches ${JSON.stringify(search)}`,
     platform === undefined ? '' : `has a match of ${platform.name}`,
@@ -321,7 +256,8 @@ function NothingFound({ filters: { search, platform, group, isNew, range }, tota
   )
 }
 
-function Remarks({ all, filters: { platform }, others, mode }: ClientsProps) {
+function Remarks({ visit, view: { all, filters, others } }: ClientsProps) {
+  const { platform } = filters
   const hasBytes = all.some(({ bytesSent, bytesReceived }) => bytesSent + bytesReceived > 0)
   return (
     <div class="small muted">
@@ -335,7 +271,28 @@ function Remarks({ all, filters: { platform }, others, mode }: ClientsProps) {
           {countText(CLIENT_SUMMARIES_MAX)} clients are listed, those with the most matches.
         </p>
       )}
-      {mode === 'pseudonym' && <p>Clients are pseudonyms. A whole address or user name finds its own.</p>}
+      {clientModeOf(visit.organization) === 'pseudonym' && (
+        <p>Clients are pseudonyms. A whole address or user name finds its own.</p>
+      )}
     </div>
   )
+}
+
+export const CLIENTS_ROUTES: readonly Route[] = [
+  auditedPage(CLIENTS_PATH, listReading, (visit) => {
+    const done = {
+      erased: 'The person is being erased. The requested scan finishes it. Until then, no page shows clients',
+    }
+    return visit.page('Clients', CLIENTS_PATH, Clients({ visit, view: clientsView(visit) }), { done })
+  }),
+  auditedPage(`${CLIENTS_PATH}.csv`, listReading, (visit) => {
+    const { all, columns } = clientsView(visit)
+    return csvTable('clients', columns, withNames(visit, all))
+  }),
+]
+
+function listReading(visit: Visit): ClientReading {
+  const { search, platform } = clientFilters(visit)
+  if (search !== '') return clientReading(visit, { client: search })
+  return platform === undefined ? { list: 'clients' } : { platform: platform.name }
 }

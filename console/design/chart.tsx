@@ -58,33 +58,32 @@ export function Timeline({ days, label, unit, units, width = 940, height = 150 }
         </g>
       ))}
       {days.map(({ day, approved, notApproved, blocked = 0 }, at) => {
-        const used = approved + notApproved
-        const x = rounded(AXIS_WIDTH + at * step + BAR_GAP / 2)
-        const barWidth = rounded(Math.max(1, step - BAR_GAP))
+        const title = `${shortDay(day)}: ${countOf(notApproved, unit, units)} not approved, ${countText(approved)} approved`
+        let below = 0
         return (
           <g key={day}>
-            <title>{`${shortDay(day)}: ${countOf(notApproved, unit, units)} not approved, ${countText(approved)} approved${blocked > 0 ? `, ${countText(blocked)} blocked` : ''}`}</title>
-            {approved > 0 && (
-              <rect class="approved" x={x} y={y(approved)} width={barWidth} height={rounded(base - y(approved))} />
-            )}
-            {notApproved > 0 && (
-              <rect
-                class="shadow"
-                x={x}
-                y={y(approved + notApproved)}
-                width={barWidth}
-                height={rounded(y(approved) - y(approved + notApproved))}
-              />
-            )}
-            {blocked > 0 && (
-              <rect
-                class="rest"
-                x={x}
-                y={y(used + blocked)}
-                width={barWidth}
-                height={rounded(y(used) - y(used + blocked))}
-              />
-            )}
+            <title>{blocked > 0 ? `${title}, ${countText(blocked)} blocked` : title}</title>
+            {(
+              [
+                ['approved', approved],
+                ['shadow', notApproved],
+                ['rest', blocked],
+              ] as const
+            ).map(([tone, count]) => {
+              const bottom = y(below)
+              below += count
+              return (
+                count > 0 && (
+                  <rect
+                    class={tone}
+                    x={rounded(AXIS_WIDTH + at * step + BAR_GAP / 2)}
+                    y={y(below)}
+                    width={rounded(Math.max(1, step - BAR_GAP))}
+                    height={rounded(bottom - y(below))}
+                  />
+                )
+              )
+            })}
           </g>
         )
       })}

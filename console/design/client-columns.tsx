@@ -3,13 +3,13 @@ import type { AddressNames } from '../../engine/store/client-names.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { spanText } from '../../engine/store/name-spans.ts'
 import { html } from './html.ts'
-import { bytesText, countText } from './parts.tsx'
+import { bytesText, countText, platformPath } from './parts.tsx'
 import type { Column } from './table.tsx'
 import { countColumn, csvOnly, textColumn, timeColumn } from './table.tsx'
 
 /** The page with the clients of a platform. */
 export function platformClientsPath(platform: string): string {
-  return `/platforms/${encodeURIComponent(platform)}/clients`
+  return `${platformPath(platform)}/clients`
 }
 
 const LONG_NAME_CHARS = 40
@@ -57,7 +57,7 @@ function contactColumn<Row>(id: string, name: string, of: (row: Row) => number):
 }
 
 /** How much a client used a platform, and when. */
-export function useColumns<Row extends ClientUse>(nowMs: number): readonly Column<Row>[] {
+export function useColumns<Row extends ClientUse>(): readonly Column<Row>[] {
   return [
     contactColumn<Row>('used', 'Used', ({ used }) => used),
     { ...contactColumn<Row>('blocked', 'Blocked', ({ blocked }) => blocked), wide: true },
@@ -68,7 +68,7 @@ export function useColumns<Row extends ClientUse>(nowMs: number): readonly Colum
     { ...countColumn<Row>('days', 'Days', ({ days }) => days), wide: true },
     csvOnly(textColumn<Row>('methods', 'Methods', ({ methods }) => methods.join(' '))),
     csvOnly(textColumn<Row>('access', 'Access', ({ access }) => access.join(' '))),
-    { ...timeColumn<Row>('first', 'First seen', nowMs, ({ firstSeenMs }) => firstSeenMs), number: true, wide: true },
-    { ...timeColumn<Row>('last', 'Last seen', nowMs, ({ lastSeenMs }) => lastSeenMs), number: true },
+    { ...timeColumn<Row>('first', 'First seen', ({ firstSeenMs }) => firstSeenMs), number: true, wide: true },
+    { ...timeColumn<Row>('last', 'Last seen', ({ lastSeenMs }) => lastSeenMs), number: true },
   ]
 }

@@ -2,7 +2,7 @@ import { percentText } from '../../engine/export/report/text.ts'
 import { HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../../engine/kernel/event/coverage-report.ts'
 import type { CoverageJson } from '../../engine/scan/coverage.ts'
 import { type ChartTone, Key, type Share, Shares } from './chart.tsx'
-import { Card, countOf } from './parts.tsx'
+import { Card, countOf, Lines } from './parts.tsx'
 
 interface HiddenTrafficProps {
   readonly coverage: CoverageJson
@@ -42,28 +42,19 @@ export function HiddenTraffic({ coverage, title = 'What the sensors could not se
   return (
     <Card title={title} note={`${percentText(1 - readable / all)} of names`}>
       <Shares parts={parts} label={`${percentText(readable / all)} of names were seen`} />
-      <ul class="lines">
-        {rows.map(([tone, what, count, unit]) => (
-          <li key={what}>
-            <Key tone={tone}>{what}</Key>
-            <span class="right">
-              {percentText(count / all)} · {countOf(count, unit)}
-            </span>
-          </li>
-        ))}
-        {HIDDEN_COUNTER_NAMES.filter((kind) => coverage.kinds[kind] > 0).map((kind) => (
-          <li key={kind}>
-            <span>{KIND_NAMES[kind]}</span>
-            <span class="right">
-              {countOf(coverage.kinds[kind], kind.endsWith('_packets') ? 'packet' : 'connection')}
-            </span>
-          </li>
-        ))}
-        <li>
-          <span>Packets lost or not decoded</span>
-          <span class="right">{countOf(hidden.packets_lost + hidden.undecodable, 'packet')}</span>
-        </li>
-      </ul>
+      <Lines
+        rows={[
+          ...rows.map(
+            ([tone, what, count, unit]) =>
+              [<Key tone={tone}>{what}</Key>, `${percentText(count / all)} · ${countOf(count, unit)}`] as const,
+          ),
+          ...HIDDEN_COUNTER_NAMES.filter((kind) => coverage.kinds[kind] > 0).map((kind) => {
+            const unit = kind.endsWith('_packets') ? 'packet' : 'connection'
+            return [KIND_NAMES[kind], countOf(coverage.kinds[kind], unit)] as const
+          }),
+          ['Packets lost or not decoded', countOf(hidden.packets_lost + hidden.undecodable, 'packet')],
+        ]}
+      />
     </Card>
   )
 }

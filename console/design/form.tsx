@@ -213,26 +213,87 @@ export function Checks({
   )
 }
 
-/** The button that sends a form, and the link that leaves it. */
-export function SubmitOrCancel({
-  cancel,
-  look = 'first',
-  children,
-}: {
+interface SubmitProps {
+  /** `plain`: the button is not the most important one of the page. */
+  readonly look?: 'first' | 'danger' | 'plain' | undefined
   /** The address of the page to return to. */
-  readonly cancel: string
-  readonly look?: 'first' | 'danger'
+  readonly cancel?: string | undefined
   readonly children: ComponentChildren
-}) {
+}
+
+/** The button that sends a form, and the link that leaves it. */
+export function Submit({ look = 'first', cancel, children }: SubmitProps) {
   return (
     <div class="row">
-      <button class={look} type="submit">
+      <button class={look === 'plain' ? undefined : look} type="submit">
         {children}
       </button>
-      <a class="button" href={cancel}>
-        Cancel
-      </a>
+      {cancel !== undefined && (
+        <a class="button" href={cancel}>
+          Cancel
+        </a>
+      )}
     </div>
+  )
+}
+
+interface FormProps {
+  /** The form is posted to this path. */
+  readonly action: string
+  /** undefined: the page shows the errors of the form as a whole elsewhere. */
+  readonly form?: FormState | undefined
+  /** The words on the button. */
+  readonly submit: ComponentChildren
+  readonly cancel?: string
+  readonly look?: SubmitProps['look']
+  readonly children?: ComponentChildren
+}
+
+/** A form with its errors, its fields and its button. */
+export function Form({ action, form, submit, cancel, look, children }: FormProps) {
+  return (
+    <form class="stack" method="post" action={action}>
+      {form !== undefined && <FormError form={form} />}
+      {children}
+      <Submit look={look} cancel={cancel}>
+        {submit}
+      </Submit>
+    </form>
+  )
+}
+
+interface ActionButtonProps {
+  /** The form is posted to this path. */
+  readonly action: string
+  /** For screen readers, if the words on the button do not say what it changes. */
+  readonly label?: string
+  readonly look?: 'first' | 'danger' | 'quiet'
+  readonly fields?: Fields
+  readonly children: ComponentChildren
+}
+
+/** A form of one button. */
+export function ActionButton({ action, label, look, fields, children }: ActionButtonProps) {
+  return (
+    <form method="post" action={action}>
+      <Hidden fields={fields} />
+      <button class={look} type="submit" aria-label={label}>
+        {children}
+      </button>
+    </form>
+  )
+}
+
+export type Fields = readonly (readonly [name: string, value: string])[]
+
+/** Hidden fields of a form. */
+export function Hidden({ fields = [] }: { readonly fields?: Fields | undefined }) {
+  return (
+    <>
+      {fields.map(([name, value], at) => (
+        <input key={at} type="hidden" name={name} value={value} />
+      ))}
+    </>
   )
 }
 
@@ -244,19 +305,16 @@ interface TwoStepProps {
   readonly label: string
   /** The words after `label` in the second step: `permanently`. */
   readonly effect?: string
-  /** Hidden fields of the form. */
-  readonly fields?: Readonly<Record<string, string>>
+  readonly fields?: Fields
 }
 
 /** A button that reveals a second button, because the change is permanent. */
-export function TwoStep({ action, verb, label, effect = 'permanently', fields = {} }: TwoStepProps) {
+export function TwoStep({ action, verb, label, effect = 'permanently', fields }: TwoStepProps) {
   return (
     <details class="confirm">
       <summary aria-label={`${verb} ${label}`}>{verb}</summary>
       <form method="post" action={action}>
-        {Object.entries(fields).map(([name, value]) => (
-          <input key={name} type="hidden" name={name} value={value} />
-        ))}
+        <Hidden fields={fields} />
         <button class="danger" type="submit" aria-label={`Confirm: ${verb.toLowerCase()} ${label} ${effect}`}>
           Confirm
         </button>
@@ -274,7 +332,7 @@ interface PasskeyFormProps {
   /** The options of the ceremony, or the address that has them. */
   readonly options: object | string
   /** Other fields. */
-  readonly kept: readonly (readonly [string, string])[]
+  readonly kept?: Fields
   readonly class?: string
   /** The form is of no use without the browser script, which then shows it. */
   readonly hidden?: boolean
@@ -295,9 +353,7 @@ export function PasskeyForm(props: PasskeyFormProps) {
       data-options={isAddress ? undefined : JSON.stringify(options)}
       data-options-from={isAddress ? options : undefined}
     >
-      {kept.map(([name, value], at) => (
-        <input key={at} type="hidden" name={name} value={value} />
-      ))}
+      <Hidden fields={kept} />
       <input type="hidden" name={field} data-passkey-response="" />
       {children}
       <p class="error" role="alert" data-passkey-error="" hidden />

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { countText } from '../../engine/export/report/text.ts'
 import { FieldFrame, Options } from './form.tsx'
+import { Card } from './parts.tsx'
+import { filtersOf, Table, type TableProps, type Viewer } from './table.tsx'
 
 /** The rows of one page of a list. */
 export interface Paged<Row> {
@@ -44,8 +46,7 @@ interface PagesLinksProps {
 export function PagesLinks({ query, name, newer, older, newerText, olderText, label = 'Pages' }: PagesLinksProps) {
   if (newer === undefined && older === undefined) return null
   const to = (value: string): string => {
-    const kept = new URLSearchParams(query)
-    kept.delete('done')
+    const kept = filtersOf(query)
     kept.set(name, value)
     return `?${kept}`
   }
@@ -66,18 +67,18 @@ export function PagesLinks({ query, name, newer, older, newerText, olderText, la
 }
 
 interface NumberedPagesProps {
+  readonly visit: Viewer
   readonly of: Paged<unknown>
-  readonly query: URLSearchParams
   /** The parameter of the query with the number of the page. */
-  readonly name?: string
-  readonly label?: string
+  readonly name?: string | undefined
+  readonly label?: string | undefined
 }
 
 /** Links to the pages before and after a page of a list. */
-export function NumberedPages({ of: { page, pages }, query, name = 'page', label }: NumberedPagesProps) {
+export function NumberedPages({ visit, of: { page, pages }, name = 'page', label }: NumberedPagesProps) {
   return (
     <PagesLinks
-      query={query}
+      query={visit.request.query}
       name={name}
       newer={page > 1 ? String(page - 1) : undefined}
       older={page < pages ? String(page + 1) : undefined}
@@ -85,6 +86,39 @@ export function NumberedPages({ of: { page, pages }, query, name = 'page', label
       olderText="Next page"
       label={label}
     />
+  )
+}
+
+interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
+  readonly rows: Paged<Row>
+  /** The parameter of the query with the number of the page. */
+  readonly name?: string
+  /** The heading of the table, if the page has more than the table. */
+  readonly title?: string
+  readonly note?: ComponentChildren
+  /** Replaces a table without rows. */
+  readonly empty: ComponentChildren
+  /** For screen readers, if the page has several lists. */
+  readonly pagesLabel?: string
+}
+
+/** One page of a table, with links to the others. */
+export function PagedTable<Row>(props: PagedTableProps<Row>) {
+  const { rows, name, title, note, empty, pagesLabel, ...table } = props
+  const content = <Table {...table} rows={rows.rows} />
+  return (
+    <>
+      {rows.total === 0 ? (
+        empty
+      ) : title === undefined ? (
+        <div class="card">{content}</div>
+      ) : (
+        <Card title={title} note={note ?? countText(rows.total)} bare>
+          {content}
+        </Card>
+      )}
+      <NumberedPages visit={props.visit} of={rows} name={name} label={pagesLabel} />
+    </>
   )
 }
 
@@ -102,8 +136,7 @@ interface CsvLinkProps {
 
 /** Downloads the table of the page as a CSV file. */
 export function CsvLink({ path, query, paging = ['page', 'before'] }: CsvLinkProps) {
-  const kept = new URLSearchParams(query)
-  for (const name of ['done', ...paging]) kept.delete(name)
+  const kept = filtersOf(query, ...paging)
   return (
     <a
       class="button"

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { countOf, riskLevel as levelOf } from '../../engine/export/report/text.ts'
+import { countOf, countText, riskLevel as levelOf } from '../../engine/export/report/text.ts'
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import { html } from './html.ts'
 
 export {
@@ -12,23 +13,30 @@ export {
   volumeText,
 } from '../../engine/export/report/text.ts'
 
+interface PageHeadProps {
+  readonly title: string
+  /** The pages above. */
+  readonly crumb?: ComponentChildren
+  readonly about?: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
 /** The heading of a page, with a description and actions. */
-export function PageHead({
-  title,
-  about,
-  children,
-}: {
-  title: string
-  about?: ComponentChildren
-  children?: ComponentChildren
-}) {
-  return (
+export function PageHead({ title, crumb, about, children }: PageHeadProps) {
+  const head = (
     <div class="top">
       <div>
         <h1>{title}</h1>
         {about !== undefined && <p>{about}</p>}
       </div>
       {children !== undefined && <div class="row">{children}</div>}
+    </div>
+  )
+  if (crumb === undefined) return head
+  return (
+    <div>
+      <p class="crumb">{crumb}</p>
+      {head}
     </div>
   )
 }
@@ -55,11 +63,95 @@ export function Card({ id, title, note, bare = false, children }: CardProps) {
   )
 }
 
+type Row = readonly [name: ComponentChildren, value: ComponentChildren]
+
+/** Names with their values, one per line. */
+export function Lines({ rows }: { readonly rows: readonly Row[] }) {
+  return (
+    <ul class="lines">
+      {rows.map(([name, value], at) => (
+        <li key={at}>
+          <span class="break">{name}</span>
+          <span class="right break">{value}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Names with their values, in two columns. A row whose value is undefined is left out. */
+export function Facts({ rows }: { readonly rows: readonly Row[] }) {
+  return (
+    <dl class="settings">
+      {rows.map(
+        ([name, value], at) =>
+          value !== undefined && (
+            <div key={at}>
+              <dt>{name}</dt>
+              <dd class="break">{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}
+
+interface FiguresProps {
+  /** `five`: the number of figures, if it is not four. `plain`: without a border, in a card. */
+  readonly look?: string
+  readonly figures: readonly (readonly [name: string, value: ComponentChildren, about?: ComponentChildren])[]
+}
+
+/** Large figures in a row, each with a remark below. */
+export function Figures({ look = '', figures }: FiguresProps) {
+  return (
+    <dl class={`figures ${look}`.trim()}>
+      {figures.map(([name, value, about]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+          {about !== undefined && <dd>{about}</dd>}
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** A link to the page of a platform. */
+export function PlatformLink({ name }: { readonly name: string }) {
+  return html`<a href="${platformPath(name)}">${name}</a>`
+}
+
+export function platformPath(name: string): string {
+  return `/platforms/${encodeURIComponent(name)}`
+}
+
+/** A card for one form. */
+export function NarrowCard({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <section class="card narrow">
+      <div class="body column">{children}</div>
+    </section>
+  )
+}
+
 export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 
 /** A colored word. The color adds no information. */
 export function Tag({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) {
   return html`<span class="${tone === 'plain' ? 'tag' : `tag ${tone}`}">${children}</span>`
+}
+
+const STATE_TONES: Readonly<Record<DecisionState, Tone>> = {
+  waiting: 'plain',
+  approved: 'good',
+  rejected: 'bad',
+  expired: 'warn',
+}
+
+/** The decision about a platform. Cells of long tables call it as a function. */
+export function StateTag({ state }: { readonly state: DecisionState }) {
+  return Tag({ tone: STATE_TONES[state], children: state })
 }
 
 const RISK_TONES = { high: 'bad', medium: 'warn', low: 'plain' } as const
@@ -168,6 +260,11 @@ export function Time({ ms, nowMs }: { ms: number; nowMs: number }) {
   if (ms === 0) return html`<span class="muted">never</span>`
   // <time> would contain the exact time twice: for programs, and for hovering.
   return html`<span class="time" title="${isoSeconds(ms)}">${relativeTime(ms, nowMs)}</span>`
+}
+
+/** `about 1,200`: a number of clients, which may be an estimate. */
+export function aboutText({ clients, isEstimate }: { readonly clients: number; readonly isEstimate: boolean }): string {
+  return `${isEstimate ? 'about ' : ''}${countText(clients)}`
 }
 
 /** `Try again in 1 minute` */

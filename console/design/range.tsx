@@ -4,6 +4,7 @@ import { type DayRange, lastDaysOf } from '../../engine/scan/periods.ts'
 import { FieldFrame } from './form.tsx'
 import { FilterSelect } from './list.tsx'
 import { lastDays, Notice } from './parts.tsx'
+import type { Column } from './table.tsx'
 
 /** Ranges that pages offer: today (UTC), and the last 7 or 30 days with today. */
 const OFFERED_DAYS = [1, 7, 30] as const
@@ -91,10 +92,17 @@ export function queryOf(range: ChosenRange | undefined): string {
   return range === undefined ? '' : `?${new URLSearchParams(range.query)}`
 }
 
-/** Whether a range ends before today, so that what was used last is not what was used in it. */
-export function isPast(range: DayRange | undefined, nowMs: number): boolean {
-  return range !== undefined && range.lastDay < dayOf(nowMs)
+/** Of a range in the past, it is not known which platforms a client used in it: only the last use is stored. */
+export function columnsOfRange<Row>(
+  columns: readonly Column<Row>[],
+  range: DayRange | undefined,
+  nowMs: number,
+): readonly Column<Row>[] {
+  const isPast = range !== undefined && range.lastDay < dayOf(nowMs)
+  return isPast ? columns.filter(({ id }) => !OF_LAST_USE.has(id)) : columns
 }
+
+const OF_LAST_USE: ReadonlySet<string> = new Set(['platforms', 'risk', 'riskiest'])
 
 /** `today (UTC)`, `last 7 days` */
 export function rangeText(days: number): string {

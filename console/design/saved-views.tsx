@@ -1,6 +1,7 @@
 import { SAVED_VIEW_NAME_BYTES_MAX } from '../../engine/limits.ts'
 import type { SavedView } from '../../engine/store/saved-views.ts'
 import { TwoStep } from './form.tsx'
+import { filtersOf } from './table.tsx'
 
 export const SAVED_VIEWS_PATH = '/saved-views'
 
@@ -15,16 +16,13 @@ const PAGES: ReadonlyMap<string, { readonly searchesPeople: boolean }> = new Map
   ['/alerts', { searchesPeople: false }],
   ['/recommendations', { searchesPeople: false }],
 ])
-/** Parameters that are no filters: the page of a list, and results of changes. */
-const NOT_SAVED = ['done', 'count', 'page', 'shown']
-
 export function addressOf({ path, query }: Pick<SavedView, 'path' | 'query'>): string {
   return `${path}?${query}`
 }
 
 /** The filters of a page. A search for people is left out: an erasure of a person would not find it. */
 export function savedQuery(path: string, query: URLSearchParams): string {
-  const kept = new URLSearchParams([...query].filter(([name, value]) => value !== '' && !NOT_SAVED.includes(name)))
+  const kept = new URLSearchParams([...filtersOf(query, 'page')].filter(([, value]) => value !== ''))
   if (PAGES.get(path)?.searchesPeople) kept.delete('q')
   return kept.toString()
 }
@@ -63,7 +61,15 @@ export function SavedViews({ path, query, views, maySave }: SavedViewsProps) {
             {own.map(({ name }) => (
               <li key={name}>
                 <span class="break">{name}</span>
-                <TwoStep action={`${SAVED_VIEWS_PATH}/remove`} verb="Remove" label={name} fields={{ name, path }} />
+                <TwoStep
+                  action={`${SAVED_VIEWS_PATH}/remove`}
+                  verb="Remove"
+                  label={name}
+                  fields={[
+                    ['name', name],
+                    ['path', path],
+                  ]}
+                />
               </li>
             ))}
           </ul>

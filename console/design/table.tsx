@@ -1,15 +1,25 @@
 import type { ComponentChildren } from 'preact'
+import type { Action } from '../../engine/admin/actions.ts'
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { csvRecord } from '../../engine/kernel/process/csv.ts'
 import { html } from './html.ts'
 import { countText, Time } from './parts.tsx'
+
+/** What tables must know of a request: http/visit.ts. */
+export interface Viewer {
+  readonly nowMs: number
+  readonly request: { readonly query: URLSearchParams }
+  may(action: Action): boolean
+}
 
 /** A column of a table: its cells, its sort order, and its values in a CSV file. */
 export interface Column<Row> {
   readonly id: string
   readonly name: string
   /** Absent: the column is only in the CSV file. */
-  readonly cell?: (row: Row) => ComponentChildren
+  readonly cell?: (row: Row, viewer: Viewer) => ComponentChildren
+  /** The page shows the column only to members whose role allows this. */
+  readonly action?: Action
   /** The sort key. Absent: the table cannot be sorted by the column. */
   readonly sort?: (row: Row) => string | number
   /** The value in a CSV file. Absent: the column is not in the file. */
@@ -28,6 +38,13 @@ type Direction = 'ascending' | 'descending'
 export interface Sorting {
   readonly by: string
   readonly direction: Direction
+}
+
+/** Without the result of a change, and without these parameters, for links and files. */
+export function filtersOf(query: URLSearchParams | undefined, ...others: readonly string[]): URLSearchParams {
+  const filters = new URLSearchParams(query)
+  for (const name of ['done', 'count', 'shown', ...others]) filters.delete(name)
+  return filters
 }
 
 /** The sort order of a query: `sort=risk`, or `sort=-risk` for descending. */
@@ -55,22 +72,21 @@ function compare(a: string | number, b: string | number): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b))
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
+  readonly visit: Viewer
   readonly id: string
   /** A description of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   /** If present, the headings are links that sort the table. */
-  readonly sorting?: Sorting
-  /** The query of the page. The links keep its other parameters. */
-  readonly query?: URLSearchParams
+  readonly sorting?: Sorting | undefined
   /** On a phone, the first cell of a row is above the others, so that long names have space. */
-  readonly stacked?: boolean
+  readonly stacked?: boolean | undefined
 }
 
-export function Table<Row>({ id, label, columns: all, rows, sorting, query, stacked }: TableProps<Row>) {
-  const columns = all.filter(({ cell }) => cell !== undefined)
+export function Table<Row>({ visit, id, label, columns: all, rows, sorting, stacked }: TableProps<Row>) {
+  const columns = all.filter(({ cell, action }) => cell !== undefined && (action === undefined || visit.may(action)))
   const template = rowTemplate(columns)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs keyboard focus
@@ -79,11 +95,11 @@ export function Table<Row>({ id, label, columns: all, rows, sorting, query, stac
         <thead>
           <tr>
             {columns.map((column) => (
-              <Heading key={column.id} column={column} sorting={sorting} query={query} />
+              <Heading key={column.id} column={column} sorting={sorting} query={visit.request.query} />
             ))}
           </tr>
         </thead>
-        <tbody>{rows.map((row) => html(template, ...columns.map(({ cell }) => cell?.(row))))}</tbody>
+        <tbody>{rows.map((row) => html(template, ...columns.map(({ cell }) => cell?.(row, visit))))}</tbody>
       </table>
     </section>
   )
@@ -101,29 +117,15 @@ function rowTemplate<Row>(columns: readonly Column<Row>[]): string[] {
 interface HeadingProps<Row> {
   readonly column: Column<Row>
   readonly sorting: Sorting | undefined
-  readonly query: URLSearchParams | undefined
+  readonly query: URLSearchParams
 }
 
 function Heading<Row>({ column, sorting, query }: HeadingProps<Row>) {
   const { id, name, sort, number, quiet, heading } = column
-  if (heading !== undefined) {
+  if (heading !== undefined || quiet || sorting === undefined || sort === undefined) {
     return (
       <th scope="col" class={classOf(column)}>
-        {heading}
-      </th>
-    )
-  }
-  if (quiet) {
-    return (
-      <th scope="col" class={classOf(column)}>
-        <span class="visually-hidden">{name}</span>
-      </th>
-    )
-  }
-  if (sorting === undefined || sort === undefined) {
-    return (
-      <th scope="col" class={classOf(column)}>
-        {name}
+        {heading ?? (quiet ? <span class="visually-hidden">{name}</span> : name)}
       </th>
     )
   }
@@ -131,7 +133,7 @@ function Heading<Row>({ column, sorting, query }: HeadingProps<Row>) {
   // The first click on a number sorts the largest first.
   const first: Direction = number ? 'descending' : 'ascending'
   const next = current === undefined ? first : current === 'ascending' ? 'descending' : 'ascending'
-  const kept = new URLSearchParams(query)
+  const kept = filtersOf(query)
   kept.set('sort', next === 'descending' ? `-${id}` : id)
   return (
     <th scope="col" class={classOf(column)} aria-sort={current}>
@@ -163,12 +165,12 @@ export function countColumn<Row>(id: string, name: string, count: (row: Row) => 
 }
 
 /** A column of times. 0: never, which is empty in a CSV file. */
-export function timeColumn<Row>(id: string, name: string, nowMs: number, time: (row: Row) => number): Column<Row> {
+export function timeColumn<Row>(id: string, name: string, time: (row: Row) => number): Column<Row> {
   const csv = (row: Row): string => (time(row) === 0 ? '' : isoSeconds(time(row)))
-  return { id, name, cell: (row) => Time({ ms: time(row), nowMs }), sort: time, csv }
+  return { id, name, cell: (row, { nowMs }) => Time({ ms: time(row), nowMs }), sort: time, csv }
 }
 
-/** A column that only the CSV file has. */
+/** The column without its cells: only the CSV file has it. */
 export function csvOnly<Row>({ id, name, csv }: Column<Row>): Column<Row> {
   return { id, name, ...(csv && { csv }) }
 }

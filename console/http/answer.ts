@@ -43,8 +43,6 @@ export interface PageOptions {
   readonly cookies?: readonly string[]
   readonly showsSecret?: boolean
   readonly fields?: readonly string[]
-  /** A browser without scripts loads the page again after this time. */
-  readonly reloadSeconds?: number | undefined
 }
 
 export function pageAnswer(document: VNode, options: PageOptions = {}): PageAnswer {
@@ -58,25 +56,8 @@ export function redirect(to: string, cookies: readonly string[] = []): RedirectA
   return { kind: 'redirect', to, cookies }
 }
 
-/** For the browser script. */
-export function jsonAnswer(value: object): FileAnswer {
-  return { kind: 'file', type: 'application/json', name: 'answer.json', body: JSON.stringify(value), cookies: [] }
-}
-
-export function csvAnswer(name: string, body: string): FileAnswer {
-  return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
-}
-
-export function textFileAnswer(name: string, body: string): FileAnswer {
-  return { kind: 'file', type: 'text/plain; charset=utf-8', name, body, cookies: [] }
-}
-
-export function htmlFileAnswer(name: string, body: string): FileAnswer {
-  return { kind: 'file', type: 'text/html; charset=utf-8', name, body, cookies: [] }
-}
-
-export function jsonFileAnswer(name: string, value: unknown): FileAnswer {
-  return { kind: 'file', type: 'application/json', name, body: `${JSON.stringify(value, undefined, 2)}\n`, cookies: [] }
+export function fileAnswer(type: string, name: string, body: string): FileAnswer {
+  return { kind: 'file', type, name, body, cookies: [] }
 }
 
 /** Returns the answer with additional cookies. */

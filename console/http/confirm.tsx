@@ -1,14 +1,12 @@
-import { Field, FieldError, PasskeyForm, SubmitOrCancel } from '../design/form.tsx'
-import { PageHead } from '../design/parts.tsx'
+import { ActionButton, Field, type Fields, Form, FormError, Hidden, PasskeyForm } from '../design/form.tsx'
+import { NarrowCard, PageHead } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
-
-export type KeptFields = readonly (readonly [name: string, value: string])[]
 
 export interface ConfirmProps {
   /** The path of the change. The form is posted to it. */
   readonly action: string
   /** The fields of the change. */
-  readonly kept: KeptFields
+  readonly kept: Fields
   readonly form: FormState
   /** The identity provider with which the user signed in, and the id of the kept form. */
   readonly provider: { readonly name: string; readonly formId: string } | undefined
@@ -28,16 +26,16 @@ export function Confirm({ action, kept, form, provider, passwordField, passkey }
         title={isOnlyPassword ? 'Confirm your password' : 'Confirm your identity'}
         about="This change needs a confirmation once in ten minutes. What you typed is kept."
       />
-      <section class="card narrow">
+      <NarrowCard>
+        <FormError form={form} />
         {provider !== undefined && (
-          <form class="stack body" method="post" action="/sign-in/confirm">
-            <input type="hidden" name="form" value={provider.formId} />
-            <SubmitOrCancel cancel="/">Confirm with {provider.name}</SubmitOrCancel>
-          </form>
+          <Form action="/sign-in/confirm" submit={`Confirm with ${provider.name}`} cancel="/">
+            <Hidden fields={[['form', provider.formId]]} />
+          </Form>
         )}
         {passwordField !== undefined && (
-          <form class={provider === undefined ? 'stack body' : 'stack body alternative'} method="post" action={action}>
-            <Kept fields={kept} />
+          <Form action={action} submit="Confirm" cancel="/">
+            <Hidden fields={kept} />
             <Field
               name={passwordField}
               label="Password"
@@ -46,25 +44,23 @@ export function Confirm({ action, kept, form, provider, passwordField, passkey }
               required
               autoComplete="current-password"
             />
-            <SubmitOrCancel cancel="/">Confirm</SubmitOrCancel>
-          </form>
+          </Form>
         )}
         {passkey !== undefined && (
-          <PasskeyForm {...passkey} action={action} ceremony="get" kept={kept} class="stack body alternative" hidden>
-            <FieldError id="passkey-error" error={form.errors[passkey.field]} />
+          <PasskeyForm {...passkey} action={action} ceremony="get" kept={kept} hidden>
             <div class="row">
               <button type="submit">Confirm with a passkey</button>
             </div>
           </PasskeyForm>
         )}
-      </section>
+      </NarrowCard>
     </>
   )
 }
 
 interface ContinueFormProps {
   readonly action: string
-  readonly kept: KeptFields
+  readonly kept: Fields
   readonly isConfirmed: boolean
 }
 
@@ -76,23 +72,11 @@ export function ContinueForm({ action, kept, isConfirmed }: ContinueFormProps) {
         title={isConfirmed ? 'You are confirmed' : 'You are not confirmed yet'}
         about="Continue with what you were doing. What you typed is kept."
       />
-      <section class="card narrow">
-        <form class="stack body" method="post" action={action}>
-          <Kept fields={kept} />
-          <SubmitOrCancel cancel="/">Continue</SubmitOrCancel>
-        </form>
-      </section>
-    </>
-  )
-}
-
-/** Hidden fields. */
-export function Kept({ fields }: { readonly fields: KeptFields }) {
-  return (
-    <>
-      {fields.map(([name, value], at) => (
-        <input key={at} type="hidden" name={name} value={value} />
-      ))}
+      <NarrowCard>
+        <Form action={action} submit="Continue" cancel="/">
+          <Hidden fields={kept} />
+        </Form>
+      </NarrowCard>
     </>
   )
 }
@@ -101,11 +85,9 @@ function SignInAgain() {
   return (
     <>
       <PageHead title="Sign in again" about="This change needs a sign-in in the last ten minutes." />
-      <form method="post" action="/sign-out">
-        <button class="first" type="submit">
-          Sign out
-        </button>
-      </form>
+      <ActionButton action="/sign-out" look="first">
+        Sign out
+      </ActionButton>
     </>
   )
 }

@@ -1,7 +1,7 @@
+import { type Fields, Hidden } from '../design/form.tsx'
 import { PlainPage } from '../design/layout.tsx'
 import { PageHead } from '../design/parts.tsx'
 import { type Answer, pageAnswer } from './answer.ts'
-import { Kept, type KeptFields } from './confirm.tsx'
 import { type Guest, Visit } from './visit.ts'
 
 /** A rejected request. */
@@ -9,7 +9,7 @@ export interface Refusal {
   readonly status: number
   readonly message: string
   /** What the visitor typed, to be sent again after a sign-in. */
-  readonly kept?: KeptFields
+  readonly kept?: Fields
 }
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -57,7 +57,7 @@ export function errorAnswer(guest: Guest, { status, message, kept = [] }: Refusa
             </a>
             , then send what you typed again.
           </p>
-          <Kept fields={kept} />
+          <Hidden fields={kept} />
           <button type="submit">Send again</button>
         </form>
       )}

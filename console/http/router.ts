@@ -1,7 +1,9 @@
 import type { Action } from '../../engine/admin/actions.ts'
 import type { ClientReading } from '../../engine/admin/clients.ts'
+import type { CommandName, CommandParameters } from '../commands.ts'
+import type { FormState } from '../form.ts'
 import type { Upload } from '../try-file/upload.ts'
-import type { Answer } from './answer.ts'
+import { type Answer, redirect } from './answer.ts'
 import type { Guest, Visit } from './visit.ts'
 
 /** The names of the parameters in a path. `'/platforms/:id'` has `id`. */
@@ -85,14 +87,41 @@ export function auditedPage<Path extends string>(
   }
 }
 
+export interface FormOptions<Path extends string> extends RouteOptions {
+  /** The page that shows a rejected form again, with what was typed: Visit.submit(). */
+  readonly again?: (visit: Visit, form: FormState, parameters: Parameters<Path>) => Answer
+}
+
 /** A form for signed-in users. */
 export function form<Path extends string>(
   path: Path,
   access: Exclude<Access, 'anyone'>,
   handle: (visit: Visit, parameters: Parameters<Path>) => Answer | Promise<Answer>,
-  options: RouteOptions = {},
+  { again, ...options }: FormOptions<Path> = {},
 ): Route {
-  return { ...options, method: 'POST', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
+  const submit = (visit: Visit, parameters: Parameters<Path>): Answer | Promise<Answer> =>
+    again === undefined
+      ? handle(visit, parameters)
+      : visit.submit(
+          (state) => again(visit, state, parameters),
+          async () => handle(visit, parameters),
+        )
+  return { ...options, method: 'POST', path, access, handle: submit as (visit: Visit, parameters: object) => Answer }
+}
+
+/** A form that makes one change, which has the name of the action, and leads to a page. */
+export function changeForm<Path extends string, N extends CommandName>(
+  path: Path,
+  command: N,
+  given: (parameters: Parameters<Path>, visit: Visit) => CommandParameters<N>,
+  to: string | ((parameters: Parameters<Path>) => string),
+  options: FormOptions<Path> = {},
+): Route {
+  const change = async (visit: Visit, parameters: Parameters<Path>): Promise<Answer> => {
+    await visit.change(command, given(parameters, visit))
+    return redirect(typeof to === 'string' ? to : to(parameters))
+  }
+  return form(path, command, change, options)
 }
 
 /** A form with a file, whose body is never in memory as a whole. */

@@ -1,12 +1,14 @@
 import type { VNode } from 'preact'
+import type { z } from 'zod'
 import type { Action } from '../../engine/admin/actions.ts'
 import { mayDo } from '../../engine/admin/changes.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import type { CommandName, CommandParameters, CommandResult } from '../commands.ts'
 import { Layout } from '../design/layout.tsx'
+import { Notice } from '../design/parts.tsx'
 import { RangeNotice } from '../design/range.tsx'
 import { hasSavedViews, SavedViews } from '../design/saved-views.tsx'
-import type { FormFields } from '../form.ts'
+import { type FormFields, type FormState, readForm, rejectedForm } from '../form.ts'
 import type { Identity } from '../sign-in/session-reader.ts'
 import type { Site } from '../site.ts'
 import { type Answer, type PageAnswer, type PageOptions, pageAnswer, redirect } from './answer.ts'
@@ -28,6 +30,15 @@ export interface RequestFacts {
   readonly fields: FormFields
 }
 
+interface VisitPageOptions extends PageOptions {
+  /** The form on the page, whose status and fields are those of the answer. */
+  readonly form?: FormState
+  /** What the page says after a change, by the query's `done`. */
+  readonly done?: Readonly<Record<string, string>>
+  /** A browser without scripts loads the page again after this time. */
+  readonly reloadSeconds?: number | undefined
+}
+
 /** A request from a visitor, signed in or not. */
 export class Guest {
   readonly site: Site
@@ -46,6 +57,24 @@ export class Guest {
   get theme(): 'light' | 'dark' | undefined {
     const theme = this.request.cookies.get('theme')
     return theme === 'light' || theme === 'dark' ? theme : undefined
+  }
+
+  /** The values of the form. `lists` are fields that may have several. @throws RejectedForm */
+  read<S extends z.ZodType>(schema: S, lists: readonly string[] = []): z.output<S> {
+    return readForm(schema, this.request.fields, lists)
+  }
+
+  /**
+   * Runs the handler of a form. If it rejects the form, `again` shows the page with what was typed,
+   * so that nobody types anything twice.
+   */
+  async submit(again: (form: FormState) => Answer, make: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await make()
+    } catch (error) {
+      const form = rejectedForm(error, this.request.fields)
+      return this.site.store.environment.read(() => again(form))
+    }
   }
 }
 
@@ -109,9 +138,11 @@ export class Visit extends Guest {
   }
 
   /** Returns the page with the navigation. `here` is the path of its entry in the navigation. */
-  page(title: string, here: string, content: VNode, options: PageOptions = {}): PageAnswer {
+  page(title: string, here: string, content: VNode, options: VisitPageOptions = {}): PageAnswer {
     const { user, member, organization, organizations } = this.identity
     const { query } = this.request
+    const { form, done = {}, reloadSeconds, ...rest } = options
+    const notice = this.request.method === 'POST' ? undefined : done[query.get('done') ?? '']
     const document = Layout({
       title,
       here,
@@ -123,15 +154,16 @@ export class Visit extends Guest {
       organization,
       organizations,
       may: (action) => this.may(action),
-      reloadSeconds: options.reloadSeconds,
+      reloadSeconds,
       children: [
         // The query of a form has other parameters, such as the page that the form is on.
         this.request.method === 'GET' &&
           RangeNotice({ query, windowDays: organization.evidenceWindowDays, nowMs: this.nowMs }),
         this.#savedViews(),
+        notice !== undefined && Notice({ title: notice }),
         content,
       ],
     })
-    return pageAnswer(document, options)
+    return pageAnswer(document, { ...form, ...rest })
   }
 }

@@ -118,22 +118,13 @@ function actionName(action: string): string {
   return Object.hasOwn(ACTION_NAMES, action) ? ACTION_NAMES[action as Action] : action
 }
 
+const PATH = '/audit-log'
 const AUDIT_ENTRIES_PER_PAGE = 50
 /** Maximum number of entries that a filter reads for one page. */
 const READ_MAX = 5000
 
-interface AuditView {
-  /** Newest first. */
-  readonly rows: readonly AuditEntry[]
-  readonly search: string
-  /** Where the next page begins; undefined if there are no older entries. */
-  readonly olderBefore: number | undefined
-  readonly isFirstPage: boolean
-  readonly isEmpty: boolean
-}
-
 /** The audit log, newest first, from the query's `before`. `q` filters by text. */
-function auditView({ site, organization, request: { query } }: Visit, countMax: number): AuditView {
+function auditView({ site, organization, request: { query } }: Visit, countMax: number) {
   const { auditLog } = site.store
   const last = auditLog.lastSequence(organization.id)
   const before = Number.parseInt(query.get('before') ?? '', 10) || last + 1
@@ -144,13 +135,8 @@ function auditView({ site, organization, request: { query } }: Visit, countMax: 
   // that was read.
   const oldest = rows.length === countMax ? rows.at(-1) : read.at(-1)
   const hasOlder = oldest !== undefined && auditLog.before(organization.id, oldest.sequence, 1).length > 0
-  return {
-    rows,
-    search,
-    olderBefore: hasOlder ? oldest.sequence : undefined,
-    isFirstPage: before > last,
-    isEmpty: last === 0,
-  }
+  const olderBefore = hasOlder ? String(oldest.sequence) : undefined
+  return { rows, search, olderBefore, isFirstPage: before > last, isEmpty: last === 0 }
 }
 
 /** The details as `name: value`, comma-separated. */
@@ -165,42 +151,35 @@ function textOf(entry: AuditEntry): string {
   return `${actor} ${action} ${actionName(action)} ${subject} ${detailsText(entry)}`.toLowerCase()
 }
 
-function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
-  return [
-    timeColumn('time', 'Time', nowMs, ({ timeMs }) => timeMs),
-    {
-      ...textColumn('actor', 'Actor', ({ actor }: AuditEntry) => actor),
-      cell: ({ actor }) => <span class="break">{actor}</span>,
-    },
-    {
-      id: 'action',
-      name: 'Action',
-      cell: ({ action }) => <span title={action}>{actionName(action)}</span>,
-      csv: ({ action }) => action,
-    },
-    {
-      id: 'subject',
-      name: 'Subject',
-      cell: (entry) => (
-        <>
-          <span class="break">{entry.subject}</span>
-          <p class="small muted break">{detailsText(entry)}</p>
-        </>
-      ),
-      csv: ({ subject }) => subject,
-    },
-    { id: 'details', name: 'Details', csv: detailsText },
-  ]
-}
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  timeColumn('time', 'Time', ({ timeMs }) => timeMs),
+  {
+    ...textColumn('actor', 'Actor', ({ actor }: AuditEntry) => actor),
+    cell: ({ actor }) => <span class="break">{actor}</span>,
+  },
+  {
+    id: 'action',
+    name: 'Action',
+    cell: ({ action }) => <span title={action}>{actionName(action)}</span>,
+    csv: ({ action }) => action,
+  },
+  {
+    id: 'subject',
+    name: 'Subject',
+    cell: (entry) => (
+      <>
+        <span class="break">{entry.subject}</span>
+        <p class="small muted break">{detailsText(entry)}</p>
+      </>
+    ),
+    csv: ({ subject }) => subject,
+  },
+  { id: 'details', name: 'Details', csv: detailsText },
+]
 
-interface AuditProps {
-  readonly view: AuditView
-  readonly query: URLSearchParams
-  readonly nowMs: number
-}
-
-function Audit({ view, query, nowMs }: AuditProps) {
-  const { rows, search, olderBefore, isFirstPage, isEmpty } = view
+function Audit({ visit }: { readonly visit: Visit }) {
+  const { query } = visit.request
+  const { rows, search, olderBefore, isFirstPage, isEmpty } = auditView(visit, AUDIT_ENTRIES_PER_PAGE)
   if (isEmpty) {
     return (
       <>
@@ -217,48 +196,33 @@ function Audit({ view, query, nowMs }: AuditProps) {
   return (
     <>
       <PageHead title="Audit log" about="Who changed what, and when">
-        <CsvLink path="/audit-log" query={query} />
+        <CsvLink path={PATH} query={query} />
       </PageHead>
-      <Filters action="/audit-log">
+      <Filters action={PATH}>
         <FilterSearch value={search} />
       </Filters>
       {rows.length === 0 ? (
         <Empty title="No entry matches">
           <p>
-            <a href="/audit-log">Show all entries</a>
+            <a href={PATH}>Show all entries</a>
           </p>
         </Empty>
       ) : (
         <div class="card">
-          <Table id="audit" label="Audit log" columns={auditColumns(nowMs)} rows={rows} stacked />
+          <Table visit={visit} id="audit" label="Audit log" columns={COLUMNS} rows={rows} stacked />
         </div>
       )}
       {!isFirstPage && (
         <p>
-          <a href={search === '' ? '/audit-log' : `/audit-log?${new URLSearchParams({ q: search })}`}>Newest entries</a>
+          <a href={search === '' ? PATH : `${PATH}?${new URLSearchParams({ q: search })}`}>Newest entries</a>
         </p>
       )}
-      <PagesLinks
-        query={query}
-        name="before"
-        older={olderBefore === undefined ? undefined : String(olderBefore)}
-        newerText="Newer entries"
-        olderText="Older entries"
-      />
+      <PagesLinks query={query} name="before" older={olderBefore} newerText="Newer entries" olderText="Older entries" />
     </>
   )
 }
 
 export const AUDIT_ROUTES: readonly Route[] = [
-  page('/audit-log', 'audit.read', (visit) => {
-    const { nowMs, request } = visit
-    const view = auditView(visit, AUDIT_ENTRIES_PER_PAGE)
-    return visit.page('Audit log', '/audit-log', Audit({ view, query: request.query, nowMs }))
-  }),
-  csvFile({
-    path: '/audit-log',
-    access: 'audit.read',
-    columns: ({ nowMs }) => auditColumns(nowMs),
-    rows: (visit) => auditView(visit, CSV_ROWS_MAX + 1).rows,
-  }),
+  page(PATH, 'audit.read', (visit) => visit.page('Audit log', PATH, Audit({ visit }))),
+  csvFile(PATH, 'audit.read', COLUMNS, (visit) => auditView(visit, CSV_ROWS_MAX + 1).rows),
 ]

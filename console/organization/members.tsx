@@ -1,16 +1,15 @@
 import { z } from 'zod'
 import { linkUrl } from '../../engine/admin/account-links.ts'
-import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import { type Member, ROLES, type Role } from '../../engine/store/members.ts'
 import type { RemovedMember } from '../../engine/store/removed-members.ts'
-import { Field, FormError, Select, TwoStep } from '../design/form.tsx'
-import { CsvLink, FilterSearch, Filters, NumberedPages, type Paged, paged, ROWS_PER_PAGE } from '../design/list.tsx'
+import { ActionButton, Field, Form, Select, TwoStep } from '../design/form.tsx'
+import { CsvLink, FilterSearch, Filters, PagedTable, paged, ROWS_PER_PAGE } from '../design/list.tsx'
 import { Card, countText, Empty, Notice, PageHead, SecretText, Tag, Time } from '../design/parts.tsx'
-import { type Column, Table, textColumn, timeColumn } from '../design/table.tsx'
-import { EMPTY_FORM, type FormState, readForm, refusedForm } from '../form.ts'
-import { type Answer, redirect } from '../http/answer.ts'
+import { type Column, csvOnly, textColumn, timeColumn } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import type { Answer } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
-import { form, page, type Route } from '../http/router.ts'
+import { changeForm, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
 interface MemberRow extends Member {
@@ -19,55 +18,28 @@ interface MemberRow extends Member {
   readonly invitedUntilMs: number
   /** The name of the identity provider that the member signs in with; '' if none. */
   readonly provider: string
-}
-
-interface MembersView {
-  readonly members: Paged<MemberRow>
-  /** Those who have not opened their link. */
-  readonly waiting: Paged<MemberRow>
-  /** Removed members, by name, whatever the search. */
-  readonly removed: Paged<RemovedMember>
-  /** The text that the names contain; '' for all. */
-  readonly search: string
-  /** The number of members, whatever the search. */
-  readonly total: number
-}
-
-/** The members that the query's `q` finds, on the pages `page`, `waiting` and `removed`. */
-function membersView(visit: Visit): MembersView {
-  const { query } = visit.request
-  const search = (query.get('q') ?? '').trim().slice(0, 100)
-  const all = allMembers(visit)
-  const found = all.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
-  return {
-    members: paged(found, query),
-    waiting: paged(
-      found.filter(({ canSignIn }) => !canSignIn),
-      query,
-      'waiting',
-    ),
-    removed: paged(visit.site.store.removedMembers.ofOrganization(visit.organization.id), query, 'removed'),
-    search,
-    total: all.length,
-  }
+  readonly isSelf: boolean
 }
 
 /** Members by name, with their invitations. */
-function allMembers({ site, organization }: Visit): readonly MemberRow[] {
-  const { members, accountLinks, identityProviders, federatedIdentities } = site.store
-  const provider = identityProviders.get(organization.id)?.name ?? ''
+function allMembers(visit: Visit): readonly MemberRow[] {
+  const { site, organization, identity } = visit
+  const { members, accountLinks, federatedIdentities } = site.store
+  const provider = providerName(visit)
   const federated = new Set(federatedIdentities.ofOrganization(organization.id).map(({ userId }) => userId))
   const invitations = accountLinks.invitations(organization.id)
-  return members.ofOrganization(organization.id).map((member) => {
-    const invitedUntilMs = invitations.get(member.name)?.expiresAtMs ?? 0
-    const { userId } = member
-    return {
-      ...member,
-      canSignIn: userId !== undefined,
-      invitedUntilMs,
-      provider: userId !== undefined && federated.has(userId) ? provider : '',
-    }
-  })
+  return members.ofOrganization(organization.id).map((member) => ({
+    ...member,
+    canSignIn: member.userId !== undefined,
+    invitedUntilMs: invitations.get(member.name)?.expiresAtMs ?? 0,
+    provider: member.userId !== undefined && federated.has(member.userId) ? provider : '',
+    isSelf: member.name === identity.member.name,
+  }))
+}
+
+/** The name of the organization's identity provider; '' if none. */
+function providerName({ site, organization }: Visit): string {
+  return site.store.identityProviders.get(organization.id)?.name ?? ''
 }
 
 const PATH = '/members'
@@ -77,26 +49,6 @@ interface NewInvitation {
   readonly name: string
   readonly url: string
   readonly expiresAtMs: number
-}
-
-interface MembersProps {
-  readonly view: MembersView
-  readonly query: URLSearchParams
-  /** The name of the member who views the page. */
-  readonly self: string
-  /** The name of the organization's identity provider; '' if none. */
-  readonly provider: string
-  readonly nowMs: number
-  readonly mayInvite: boolean
-  readonly maySetRole: boolean
-  readonly mayRemove: boolean
-  readonly mayAllow: boolean
-  /** The form of the invitation. */
-  readonly form: FormState
-  readonly invitation: NewInvitation | undefined
-  /** Why a change was rejected; '' if none was. */
-  readonly error: string
-  readonly done: string
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -114,23 +66,31 @@ const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
   owner: 'manages members and sign-in',
 }
 
-const ROLE_OPTIONS = ROLES.map((role) => [role, titled(role)] as const)
-
 function titled(role: Role): string {
   return role.charAt(0).toUpperCase() + role.slice(1)
 }
 
-function Members(props: MembersProps) {
-  const { view, query, nowMs, mayInvite, form, invitation, error, done } = props
-  const { members, waiting } = view
-  const title = DONE[done]
+interface MembersProps {
+  readonly visit: Visit
+  readonly form: FormState
+  readonly invitation: NewInvitation | undefined
+}
+
+/** The members that the query's `q` finds, on the pages `page`, `waiting` and `removed`. */
+function Members({ visit, form, invitation }: MembersProps) {
+  const { site, organization, nowMs, request } = visit
+  const { query } = request
+  const search = (query.get('q') ?? '').trim().slice(0, 100)
+  const all = allMembers(visit)
+  const found = all.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
+  const waiting = found.filter(({ canSignIn }) => !canSignIn)
+  const removed = site.store.removedMembers.ofOrganization(organization.id)
+  const provider = providerName(visit)
   return (
     <>
       <PageHead title="Members" about="People of this organization, and what each may do">
         <CsvLink path={PATH} />
       </PageHead>
-      {error !== '' && <Notice tone="bad" title={error} />}
-      {error === '' && title !== undefined && <Notice title={title} />}
       {invitation !== undefined && (
         <Notice title={`Copy the link for ${invitation.name} now. It will not be shown again`}>
           <SecretText id="secret" value={invitation.url} />
@@ -140,42 +100,49 @@ function Members(props: MembersProps) {
           </p>
         </Notice>
       )}
+      {form.errors[''] !== undefined && <Notice tone="bad" title={form.errors['']} />}
       <div class="wide">
         <div class="column">
-          {view.total > ROWS_PER_PAGE && <MemberSearch view={view} />}
-          {members.total === 0 ? (
-            <Empty title="No member matches">
-              <p>
-                <a href={PATH}>Show all {countText(view.total)}</a>
-              </p>
-            </Empty>
-          ) : (
-            <Card title="Members" note={countText(members.total)} bare>
-              <Table id="members" label="Members" columns={columns(props)} rows={members.rows} stacked />
-            </Card>
+          {all.length > ROWS_PER_PAGE && (
+            <Filters action={PATH} found={`${countText(found.length)} of ${countText(all.length)}`}>
+              <FilterSearch value={search} />
+            </Filters>
           )}
-          <NumberedPages of={members} query={query} />
-          {waiting.total > 0 && (
-            <Card title="Cannot sign in yet" note={countText(waiting.total)} bare>
-              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting.rows} stacked />
-            </Card>
-          )}
-          <NumberedPages of={waiting} query={query} name="waiting" />
-          <Removed {...props} />
-          <NumberedPages of={view.removed} query={query} name="removed" />
+          <PagedTable
+            {...{ visit, id: 'members', label: 'Members', title: 'Members', columns: COLUMNS, stacked: true }}
+            rows={paged(found, query)}
+            empty={
+              <Empty title="No member matches">
+                <p>
+                  <a href={PATH}>Show all {countText(all.length)}</a>
+                </p>
+              </Empty>
+            }
+          />
+          <PagedTable
+            {...{ visit, id: 'waiting', label: 'Invitations', title: 'Cannot sign in yet', name: 'waiting' }}
+            {...{ columns: WAITING_COLUMNS, rows: paged(waiting, query, 'waiting'), empty: null, stacked: true }}
+          />
+          <PagedTable
+            {...{ visit, id: 'removed', label: 'Removed members', title: 'Removed members', name: 'removed' }}
+            {...{ columns: REMOVED_COLUMNS, rows: paged(removed, query, 'removed'), empty: null, stacked: true }}
+            note={`A sign-in with ${provider || 'an identity provider'} does not add them again`}
+          />
         </div>
         <div class="column">
-          {mayInvite && (
+          {visit.may('member.invite') && (
             <Card title="Invite member">
-              <form class="stack" method="post" action={PATH}>
-                <FormError form={form} />
+              <Form action={PATH} submit="Invite">
                 <Field name="name" label="Name or e-mail address" form={form} required maxLength={255} />
-                <Select name="role" label="Role" form={form} options={ROLE_OPTIONS} value="member" />
-                <button class="first" type="submit">
-                  Invite
-                </button>
+                <Select
+                  name="role"
+                  label="Role"
+                  form={form}
+                  options={ROLES.map((role) => [role, titled(role)])}
+                  value="member"
+                />
                 <p class="small muted">You get a link to send. This service sends no e-mail.</p>
-              </form>
+              </Form>
             </Card>
           )}
           <Card title="Roles">
@@ -192,8 +159,8 @@ function Members(props: MembersProps) {
                 </li>
               ))}
             </ul>
-            {props.provider !== '' && (
-              <p class="small muted rule">With {props.provider}, a role follows the groups there, at each sign-in.</p>
+            {provider !== '' && (
+              <p class="small muted rule">With {provider}, a role follows the groups there, at each sign-in.</p>
             )}
           </Card>
         </div>
@@ -202,131 +169,89 @@ function Members(props: MembersProps) {
   )
 }
 
-function MemberSearch({ view: { search, members, total } }: { readonly view: MembersView }) {
-  return (
-    <Filters action={PATH} found={`${countText(members.total)} of ${countText(total)}`}>
-      <FilterSearch value={search} />
-    </Filters>
-  )
-}
+/** The columns of the page and of its CSV file. */
+const COLUMNS: readonly Column<MemberRow>[] = [
+  {
+    id: 'name',
+    name: 'Name',
+    cell: ({ name, provider, isSelf }) => (
+      <>
+        <strong>{name}</strong> {isSelf && <Tag tone="good">you</Tag>}
+        {provider !== '' && <Tag>{provider}</Tag>}
+      </>
+    ),
+    csv: ({ name }) => name,
+  },
+  {
+    ...textColumn('role', 'Role', ({ role }: MemberRow) => role),
+    cell: (member, visit) => (visit.may('member.role') ? <RoleForm member={member} /> : member.role),
+  },
+  { ...timeColumn('added', 'Added', ({ createdAtMs }: MemberRow) => createdAtMs), wide: true },
+  { id: 'sign-in', name: 'Can sign in', csv: ({ canSignIn }) => (canSignIn ? 'yes' : 'no') },
+  { id: 'provider', name: 'Provider', csv: ({ provider }) => provider },
+  csvOnly(timeColumn('invited', 'Invited until', ({ invitedUntilMs }) => invitedUntilMs)),
+  {
+    id: 'remove',
+    name: 'Remove',
+    action: 'member.remove',
+    quiet: true,
+    cell: ({ name }) => (
+      <TwoStep action={pathOf(name, 'remove')} verb="Remove" label={name} effect="from the organization" />
+    ),
+  },
+]
 
-/** The columns of the CSV file. */
-function memberColumns(nowMs: number): readonly Column<MemberRow>[] {
-  return [
-    textColumn('name', 'Name', ({ name }) => name),
-    textColumn('role', 'Role', ({ role }) => role),
-    timeColumn('added', 'Added', nowMs, ({ createdAtMs }) => createdAtMs),
-    textColumn('sign-in', 'Can sign in', ({ canSignIn }) => (canSignIn ? 'yes' : 'no')),
-    textColumn('provider', 'Provider', ({ provider }) => provider),
-    timeColumn('invited', 'Invited until', nowMs, ({ invitedUntilMs }) => invitedUntilMs),
-  ]
-}
-
-function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly Column<MemberRow>[] {
-  const all: Column<MemberRow>[] = [
-    {
-      id: 'name',
-      name: 'Name',
-      cell: ({ name, provider }) => (
+const WAITING_COLUMNS: readonly Column<MemberRow>[] = [
+  { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+  {
+    id: 'invitation',
+    name: 'Invitation',
+    cell: ({ invitedUntilMs }, { nowMs }) =>
+      invitedUntilMs === 0 ? (
+        <span class="muted">not invited</span>
+      ) : (
         <>
-          <strong>{name}</strong> {name === self && <Tag tone="good">you</Tag>}
-          {provider !== '' && <Tag>{provider}</Tag>}
+          {invitedUntilMs > nowMs ? 'expires' : 'expired'} <Time ms={invitedUntilMs} nowMs={nowMs} />
         </>
       ),
-    },
-    { id: 'added', name: 'Added', cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />, wide: true },
-    {
-      id: 'role',
-      name: 'Role',
-      cell: (member) => (maySetRole ? <RoleForm member={member} /> : member.role),
-    },
-  ]
-  if (mayRemove) {
-    all.push({
-      id: 'remove',
-      name: 'Remove',
-      cell: ({ name }) => (
-        <TwoStep action={pathOf(name, 'remove')} verb="Remove" label={name} effect="from the organization" />
-      ),
-      quiet: true,
-    })
-  }
-  return all
-}
-
-function waitingColumns({ nowMs, mayInvite }: MembersProps): readonly Column<MemberRow>[] {
-  const all: Column<MemberRow>[] = [
-    { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
-    { id: 'invitation', name: 'Invitation', cell: ({ invitedUntilMs }) => invitationText(invitedUntilMs, nowMs) },
-  ]
-  if (!mayInvite) return all
-  return [
-    ...all,
-    {
-      id: 'do',
-      name: 'Change',
-      quiet: true,
-      cell: ({ name, invitedUntilMs }) => (
-        <div class="row end">
-          <form method="post" action={pathOf(name, 'invite')}>
-            <button type="submit" aria-label={`New link for ${name}`}>
-              New link
-            </button>
-          </form>
-          {invitedUntilMs > nowMs && (
-            <form method="post" action={pathOf(name, 'withdraw')}>
-              <button class="danger" type="submit" aria-label={`Withdraw the invitation of ${name}`}>
-                Withdraw
-              </button>
-            </form>
-          )}
-        </div>
-      ),
-    },
-  ]
-}
+  },
+  {
+    id: 'do',
+    name: 'Change',
+    action: 'member.invite',
+    quiet: true,
+    cell: ({ name, invitedUntilMs }, { nowMs }) => (
+      <div class="row end">
+        <ActionButton action={pathOf(name, 'invite')} label={`New link for ${name}`}>
+          New link
+        </ActionButton>
+        {invitedUntilMs > nowMs && (
+          <ActionButton action={pathOf(name, 'withdraw')} look="danger" label={`Withdraw the invitation of ${name}`}>
+            Withdraw
+          </ActionButton>
+        )}
+      </div>
+    ),
+  },
+]
 
 /** Whom the provider might bring back. */
-function Removed({ view: { removed }, provider, nowMs, mayAllow }: MembersProps) {
-  if (removed.total === 0) return null
-  const columns: Column<RemovedMember>[] = [
-    { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
-    { id: 'role', name: 'Role before', cell: ({ role }) => role, wide: true },
-    { id: 'removed', name: 'Removed', cell: ({ removedAtMs }) => <Time ms={removedAtMs} nowMs={nowMs} /> },
-  ]
-  if (mayAllow) {
-    columns.push({
-      id: 'allow',
-      name: 'Change',
-      quiet: true,
-      cell: ({ name }) => (
-        <form class="row end" method="post" action={pathOf(name, 'allow')}>
-          <button type="submit" aria-label={`Allow again: the sign-in of ${name}`}>
-            Allow again
-          </button>
-        </form>
-      ),
-    })
-  }
-  return (
-    <Card
-      title="Removed members"
-      note={`A sign-in with ${provider === '' ? 'an identity provider' : provider} does not add them again`}
-      bare
-    >
-      <Table id="removed" label="Removed members" columns={columns} rows={removed.rows} stacked />
-    </Card>
-  )
-}
-
-function invitationText(invitedUntilMs: number, nowMs: number) {
-  if (invitedUntilMs === 0) return <span class="muted">not invited</span>
-  return (
-    <>
-      {invitedUntilMs > nowMs ? 'expires' : 'expired'} <Time ms={invitedUntilMs} nowMs={nowMs} />
-    </>
-  )
-}
+const REMOVED_COLUMNS: readonly Column<RemovedMember>[] = [
+  { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+  { id: 'role', name: 'Role before', cell: ({ role }) => role, wide: true },
+  timeColumn('removed', 'Removed', ({ removedAtMs }) => removedAtMs),
+  {
+    id: 'allow',
+    name: 'Change',
+    action: 'member.allow',
+    quiet: true,
+    cell: ({ name }) => (
+      <ActionButton action={pathOf(name, 'allow')} label={`Allow again: the sign-in of ${name}`}>
+        Allow again
+      </ActionButton>
+    ),
+  },
+]
 
 function pathOf(name: string, what: string): string {
   return `${PATH}/${encodeURIComponent(name)}/${what}`
@@ -349,76 +274,34 @@ function RoleForm({ member: { name, role } }: { readonly member: MemberRow }) {
   )
 }
 
+const role = z.object({ role: z.enum(ROLES, 'Choose a role') })
+const newMember = role.extend({ name: z.string('Enter a name').trim().min(1, 'Enter a name') })
+const OPTIONS = { confirmed: true, again: membersPage }
+
 export const MEMBER_ROUTES: readonly Route[] = [
-  page(PATH, 'member.read', (visit) => membersPage(visit)),
-  csvFile({ path: PATH, access: 'member.read', columns: ({ nowMs }) => memberColumns(nowMs), rows: allMembers }),
-  form(PATH, 'member.invite', addAndInvite, { confirmed: true }),
+  page(PATH, 'member.read', (visit) => membersPage(visit, EMPTY_FORM)),
+  csvFile(PATH, 'member.read', COLUMNS, allMembers),
   form(
+    PATH,
+    'member.invite',
+    async (visit) => {
+      const { name } = await visit.change('member.add', visit.read(newMember))
+      return invite(visit, name)
+    },
+    OPTIONS,
+  ),
+  form(`${PATH}/:name/invite`, 'member.invite', (visit, { name }) => invite(visit, name), OPTIONS),
+  changeForm(`${PATH}/:name/withdraw`, 'invitation.withdraw', (given) => given, `${PATH}?done=withdrawn`, OPTIONS),
+  changeForm(
     `${PATH}/:name/role`,
     'member.role',
-    (visit, { name }) => {
-      const named = visit.request.fields.text('role')
-      const role = ROLES.find((each) => each === named)
-      if (role === undefined) {
-        throw new Fault('USAGE', `Role: expected ${ROLES.join(', ')}, found ${JSON.stringify(named)}`)
-      }
-      return changed(visit, async () => {
-        await visit.change('member.role', { name, role })
-        return redirect(`${PATH}?done=role`)
-      })
-    },
-    { confirmed: true },
+    ({ name }, visit) => ({ name, ...visit.read(role) }),
+    `${PATH}?done=role`,
+    OPTIONS,
   ),
-  form(
-    `${PATH}/:name/remove`,
-    'member.remove',
-    (visit, { name }) =>
-      changed(visit, async () => {
-        await visit.change('member.remove', { name })
-        return redirect(`${PATH}?done=removed`)
-      }),
-    { confirmed: true },
-  ),
-  form(
-    `${PATH}/:name/allow`,
-    'member.allow',
-    async (visit, { name }) => {
-      await visit.change('member.allow', { name })
-      return redirect(`${PATH}?done=allowed`)
-    },
-    { confirmed: true },
-  ),
-  form(`${PATH}/:name/invite`, 'member.invite', (visit, { name }) => changed(visit, () => invite(visit, name)), {
-    confirmed: true,
-  }),
-  form(
-    `${PATH}/:name/withdraw`,
-    'invitation.withdraw',
-    async (visit, { name }) => {
-      await visit.change('invitation.withdraw', { name })
-      return redirect(`${PATH}?done=withdrawn`)
-    },
-    { confirmed: true },
-  ),
+  changeForm(`${PATH}/:name/remove`, 'member.remove', (given) => given, `${PATH}?done=removed`, OPTIONS),
+  changeForm(`${PATH}/:name/allow`, 'member.allow', (given) => given, `${PATH}?done=allowed`, OPTIONS),
 ]
-
-const newMember = z.object({
-  name: z.string('Enter a name').trim().min(1, 'Enter a name'),
-  role: z.enum(ROLES, 'Choose a role'),
-})
-
-async function addAndInvite(visit: Visit): Promise<Answer> {
-  const { fields } = visit.request
-  const read = readForm(newMember, fields)
-  if ('state' in read) return membersPage(visit, { form: read.state, status: 400 })
-  try {
-    const { name } = await visit.change('member.add', read.data)
-    return await invite(visit, name)
-  } catch (error) {
-    const { state, status } = refusedForm(error, fields)
-    return membersPage(visit, { form: state, status })
-  }
-}
 
 async function invite(visit: Visit, name: string): Promise<Answer> {
   const { secret, expiresAtMs } = await visit.change('member.invite', { name })
@@ -426,40 +309,8 @@ async function invite(visit: Visit, name: string): Promise<Answer> {
   return visit.redirectToShow(PATH, { name, url, expiresAtMs } satisfies NewInvitation)
 }
 
-/** Makes a change. If it is in conflict with the members, the page shows an error. */
-async function changed(visit: Visit, make: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await make()
-  } catch (error) {
-    if (!isFault(error, 'CONFLICT')) throw error
-    return membersPage(visit, { error: error.message, status: 409 })
-  }
-}
-
-interface Outcome {
-  readonly form?: FormState
-  readonly error?: string
-  readonly status?: number
-}
-
-function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
-  const { site, identity, nowMs, request } = visit
-  const { status = 200 } = outcome
+function membersPage(visit: Visit, form: FormState): Answer {
   const invitation = visit.shownOnce<NewInvitation>()
-  const content = Members({
-    view: site.store.environment.read(() => membersView(visit)),
-    query: request.query,
-    self: identity.member.name,
-    provider: site.store.identityProviders.get(visit.organization.id)?.name ?? '',
-    nowMs,
-    mayInvite: visit.may('member.invite'),
-    maySetRole: visit.may('member.role'),
-    mayRemove: visit.may('member.remove'),
-    mayAllow: visit.may('member.allow'),
-    form: outcome.form ?? EMPTY_FORM,
-    invitation,
-    error: outcome.error ?? '',
-    done: request.query.get('done') ?? '',
-  })
-  return visit.page('Members', PATH, content, { status, showsSecret: invitation !== undefined })
+  const content = Members({ visit, form, invitation })
+  return visit.page('Members', PATH, content, { form, done: DONE, showsSecret: invitation !== undefined })
 }

@@ -8,14 +8,15 @@ import {
   keepsLess,
   type Organization,
 } from '../../engine/store/organizations.ts'
-import { Field, FormError, SubmitOrCancel } from '../design/form.tsx'
-import { Card, lastDays, Notice, PageHead, Time } from '../design/parts.tsx'
-import { EMPTY_FORM, type FormState, readForm, refusedForm } from '../form.ts'
+import { Field, type Fields, Form, Hidden } from '../design/form.tsx'
+import { Card, lastDays, NarrowCard, PageHead, Time } from '../design/parts.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
-import { form, page, type Route } from '../http/router.ts'
+import { changeForm, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
-const CLIENT_SETTINGS_PATH = '/organization-settings/clients'
+const PATH = '/organization-settings'
+const CLIENT_SETTINGS_PATH = `${PATH}/clients`
 
 const MODE_NAMES: Readonly<Record<ClientMode, readonly [name: string, about: string]>> = {
   full: ['In full', 'Addresses, and user names where a log has one.'],
@@ -23,84 +24,61 @@ const MODE_NAMES: Readonly<Record<ClientMode, readonly [name: string, about: str
   off: ['Not at all', 'Use is counted without who it was.'],
 }
 
-interface ClientSettingsProps {
-  readonly organization: Organization
-  readonly form: FormState
-  readonly maySet: boolean
-}
-
 /** What the organization keeps of clients. */
-function ClientSettings(props: ClientSettingsProps) {
-  const { organization, maySet } = props
-  const [name, about] = MODE_NAMES[clientModeOf(organization)]
+function ClientSettings({
+  organization,
+  form,
+  maySet,
+}: {
+  organization: Organization
+  form: FormState
+  maySet: boolean
+}) {
+  const mode = clientModeOf(organization)
   return (
     <Card id="clients" title="Clients" note="who uses the platforms">
       {maySet ? (
-        <SettingsForm {...props} />
-      ) : (
-        <>
-          <p>
-            {name} <span class="muted">{about}</span>
+        <Form action={CLIENT_SETTINGS_PATH} form={form} submit="Save">
+          <fieldset>
+            <legend>What is kept of clients</legend>
+            {CLIENT_MODES.map((each) => (
+              <label class="check" key={each}>
+                <input type="radio" name="mode" value={each} checked={each === mode} />
+                <span>
+                  {MODE_NAMES[each][0]} <span class="muted">{MODE_NAMES[each][1]}</span>
+                </span>
+              </label>
+            ))}
+          </fieldset>
+          <fieldset>
+            <legend>What leaves the service</legend>
+            <label class="check">
+              <input type="checkbox" name="api" value="on" checked={organization.apiClients === true} />
+              Answers of the API name the clients with the most matches
+            </label>
+            <label class="check">
+              <input type="checkbox" name="alerts" value="on" checked={organization.alertPeople === true} />
+              Alerts name the people whose use they are about; as they are kept, so pseudonyms stay pseudonyms
+            </label>
+          </fieldset>
+          <p class="small muted">
+            <a href="/retention">Retention</a> sets for how many days clients are kept.
           </p>
-          <p class="small muted">An owner of the organization can change it.</p>
-        </>
+        </Form>
+      ) : (
+        <Fixed value={MODE_NAMES[mode].join('. ')} who="An owner" />
       )}
     </Card>
   )
 }
 
-function SettingsForm({ organization, form }: ClientSettingsProps) {
-  const mode = clientModeOf(organization)
-  return (
-    <form class="stack" method="post" action={CLIENT_SETTINGS_PATH}>
-      <FormError form={form} />
-      <fieldset>
-        <legend>What is kept of clients</legend>
-        {CLIENT_MODES.map((each) => (
-          <label class="check" key={each}>
-            <input type="radio" name="mode" value={each} checked={each === mode} />
-            <span>
-              {MODE_NAMES[each][0]} <span class="muted">{MODE_NAMES[each][1]}</span>
-            </span>
-          </label>
-        ))}
-      </fieldset>
-      <fieldset>
-        <legend>What leaves the service</legend>
-        <label class="check">
-          <input type="checkbox" name="api" value="on" checked={organization.apiClients === true} />
-          Answers of the API name the clients with the most matches
-        </label>
-        <label class="check">
-          <input type="checkbox" name="alerts" value="on" checked={organization.alertPeople === true} />
-          Alerts name the people whose use they are about; as they are kept, so pseudonyms stay pseudonyms
-        </label>
-      </fieldset>
-      <p class="small muted">
-        <a href="/retention">Retention</a> sets for how many days clients are kept.
-      </p>
-      <div>
-        <button class="first" type="submit">
-          Save
-        </button>
-      </div>
-    </form>
-  )
-}
-
-interface EraseClientsProps {
-  readonly mode: ClientMode
-  readonly apiClients: boolean
-  readonly alertPeople: boolean
-}
-
 /** Asks before clients are erased. */
-function EraseClients({ mode, apiClients, alertPeople }: EraseClientsProps) {
+function EraseClients({ mode, fields }: { readonly mode: ClientMode; readonly fields: Fields }) {
   return (
     <>
       <PageHead title="Erase what is stored of clients?" />
-      <section class="card narrow">
-        <form class="stack body" method="post" action={CLIENT_SETTINGS_PATH}>
+      <NarrowCard>
+        <Form action={CLIENT_SETTINGS_PATH} submit="Erase and save" look="danger" cancel={PATH}>
           <p>
             From now on, clients are kept {MODE_NAMES[mode][0].toLowerCase()}. What is stored of them is erased and
             cannot be restored: in buffered events, in the evidence and alerts, and the names of addresses. The numbers
@@ -110,32 +88,11 @@ function EraseClients({ mode, apiClients, alertPeople }: EraseClientsProps) {
             Backups are not covered: those that exist still contain clients. Delete them, or keep them as long as your
             rules allow.
           </p>
-          <input type="hidden" name="mode" value={mode} />
-          {apiClients && <input type="hidden" name="api" value="on" />}
-          {alertPeople && <input type="hidden" name="alerts" value="on" />}
-          <input type="hidden" name="erase" value="yes" />
-          <SubmitOrCancel look="danger" cancel="/organization-settings">
-            Erase and save
-          </SubmitOrCancel>
-        </form>
-      </section>
+          <Hidden fields={[...fields, ['erase', 'yes']]} />
+        </Form>
+      </NarrowCard>
     </>
   )
-}
-
-const PATH = '/organization-settings'
-
-interface OrganizationPageProps {
-  readonly organization: Organization
-  readonly nameForm: FormState
-  readonly settingsForm: FormState
-  readonly clientsForm: FormState
-  readonly mayRename: boolean
-  readonly maySet: boolean
-  /** The member may set what is kept of clients. */
-  readonly maySetClients: boolean
-  readonly nowMs: number
-  readonly done: string
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -144,42 +101,37 @@ const DONE: Readonly<Record<string, string>> = {
   clients: 'The setting of clients is saved. The scan that it requested applies it',
 }
 
+/** The forms of the page, by the name of the one that was sent. */
+type Forms = Partial<Record<'name' | 'settings' | 'clients', FormState>>
+
 /** Name, domain and evidence window of the organization, and what it keeps of clients. */
-function OrganizationPage(props: OrganizationPageProps) {
-  const { organization, nameForm, settingsForm, clientsForm, mayRename, maySet, maySetClients, nowMs, done } = props
+function OrganizationPage({ visit, forms }: { readonly visit: Visit; readonly forms: Forms }) {
+  const organization = stored(visit)
   const { name, domain, plan, createdAtMs, evidenceWindowDays } = organization
-  const title = DONE[done]
+  const { name: nameForm = EMPTY_FORM, settings: settingsForm = EMPTY_FORM, clients = EMPTY_FORM } = forms
   return (
     <>
       <PageHead
         title="Organization"
         about={
           <>
-            Created <Time ms={createdAtMs} nowMs={nowMs} />, plan {plan}
+            Created <Time ms={createdAtMs} nowMs={visit.nowMs} />, plan {plan}
           </>
         }
       />
-      {title !== undefined && <Notice title={title} />}
       <div class="two">
         <Card title="Name">
-          {mayRename ? (
-            <form class="stack" method="post" action={`${PATH}/name`}>
-              <FormError form={nameForm} />
+          {visit.may('organization.rename') ? (
+            <Form action={`${PATH}/name`} form={nameForm} submit="Rename">
               <Field name="name" label="Name" form={nameForm} value={name} required maxLength={255} />
-              <div>
-                <button class="first" type="submit">
-                  Rename
-                </button>
-              </div>
-            </form>
+            </Form>
           ) : (
             <Fixed value={name} who="An owner" />
           )}
         </Card>
         <Card title="Scans">
-          {maySet ? (
-            <form class="stack" method="post" action={PATH}>
-              <FormError form={settingsForm} />
+          {visit.may('organization.set') ? (
+            <Form action={PATH} form={settingsForm} submit="Save">
               <Field
                 name="domain"
                 label="Domain"
@@ -198,18 +150,13 @@ function OrganizationPage(props: OrganizationPageProps) {
                 required
                 hint={`How far back a scan counts what was seen: 1 to ${EVIDENCE_WINDOW_DAYS_MAX}. A platform that was not seen for so long leaves the list.`}
               />
-              <div>
-                <button class="first" type="submit">
-                  Save
-                </button>
-              </div>
-            </form>
+            </Form>
           ) : (
             <Fixed value={`${domain}, ${lastDays(evidenceWindowDays)}`} who="An admin" />
           )}
         </Card>
       </div>
-      <ClientSettings organization={organization} form={clientsForm} maySet={maySetClients} />
+      <ClientSettings organization={organization} form={clients} maySet={visit.may('client.set')} />
     </>
   )
 }
@@ -224,87 +171,60 @@ function Fixed({ value, who }: { readonly value: string; readonly who: string })
   )
 }
 
+const newName = z.object({ name: z.string().trim().min(1, 'Enter a name') })
+const settings = z.object({
+  domain: z.string('Enter a domain').trim().min(1, 'Enter a domain'),
+  evidenceWindowDays: z.coerce.number('Enter a number of days').int('Enter a whole number'),
+})
+const clientSettings = z
+  .object({
+    mode: z.enum(CLIENT_MODES, 'Choose what is kept'),
+    api: z.string().optional(),
+    alerts: z.string().optional(),
+  })
+  .transform(({ mode, api, alerts }) => ({ clients: mode, apiClients: api === 'on', alertPeople: alerts === 'on' }))
+
 export const ORGANIZATION_ROUTES: readonly Route[] = [
-  page(PATH, 'organization.read', (visit) => organizationPage(visit, {}, 200)),
-  form(`${PATH}/name`, 'organization.rename', async (visit) => {
-    const { fields } = visit.request
-    const name = fields.text('name').trim()
-    if (name === visit.organization.name) return redirect(PATH)
-    if (name === '') {
-      return organizationPage(visit, { name: { values: fields, errors: { name: 'Enter a name' } } }, 400)
-    }
-    try {
-      await visit.change('organization.rename', { name })
+  page(PATH, 'organization.read', (visit) => organizationPage(visit, {})),
+  form(
+    `${PATH}/name`,
+    'organization.rename',
+    async (visit) => {
+      const given = visit.read(newName)
+      if (given.name === visit.organization.name) return redirect(PATH)
+      await visit.change('organization.rename', given)
       return redirect(`${PATH}?done=renamed`)
-    } catch (error) {
-      const { state, status } = refusedForm(error, fields)
-      return organizationPage(visit, { name: state }, status)
-    }
+    },
+    { again: (visit, name) => organizationPage(visit, { name }) },
+  ),
+  changeForm(PATH, 'organization.set', (_, visit) => visit.read(settings), `${PATH}?done=set`, {
+    again: (visit, form) => organizationPage(visit, { settings: form }),
   }),
-  form(PATH, 'organization.set', async (visit) => {
-    const { fields } = visit.request
-    const read = readForm(settings, fields)
-    if ('state' in read) return organizationPage(visit, { settings: read.state }, 400)
-    try {
-      await visit.change('organization.set', read.data)
-      return redirect(`${PATH}?done=set`)
-    } catch (error) {
-      const { state, status } = refusedForm(error, fields)
-      return organizationPage(visit, { settings: state }, status)
-    }
+  form(CLIENT_SETTINGS_PATH, 'client.set', setClients, {
+    confirmed: true,
+    again: (visit, clients) => organizationPage(visit, { clients }),
   }),
-  form(CLIENT_SETTINGS_PATH, 'client.set', setClients, { confirmed: true }),
 ]
 
 async function setClients(visit: Visit): Promise<Answer> {
   const { fields } = visit.request
-  const clients = CLIENT_MODES.find((each) => each === fields.text('mode'))
-  const switches = { apiClients: fields.text('api') === 'on', alertPeople: fields.text('alerts') === 'on' }
-  if (clients === undefined) {
-    return organizationPage(visit, { clients: { values: fields, errors: { '': 'Choose what is kept' } } }, 400)
-  }
+  const { clients, ...switches } = visit.read(clientSettings)
   const before = stored(visit)
   if (keepsLess(before, { clients }) && fields.text('erase') !== 'yes') {
-    return visit.page('Erase clients', PATH, EraseClients({ mode: clients, ...switches }))
+    return visit.page('Erase clients', PATH, EraseClients({ mode: clients, fields: fields.without() }))
   }
   const isSameMode = clientModeOf(before) === clients
   const { apiClients = false, alertPeople = false } = before
   const isSame = switches.apiClients === apiClients && switches.alertPeople === alertPeople
   if (isSameMode && isSame) return redirect(PATH)
-  try {
-    // Setting the mode again would be an entry in the audit log that nothing follows.
-    await visit.change('client.set', isSameMode ? switches : { clients, ...switches })
-    return redirect(`${PATH}?done=clients`)
-  } catch (error) {
-    const { state, status } = refusedForm(error, fields)
-    return organizationPage(visit, { clients: state }, status)
-  }
+  // Setting the mode again would be an entry in the audit log that nothing follows.
+  await visit.change('client.set', isSameMode ? switches : { clients, ...switches })
+  return redirect(`${PATH}?done=clients`)
 }
 
-const settings = z.object({
-  domain: z.string('Enter a domain').trim().min(1, 'Enter a domain'),
-  evidenceWindowDays: z.coerce.number('Enter a number of days').int('Enter a whole number'),
-})
-
-interface Forms {
-  readonly name?: FormState
-  readonly settings?: FormState
-  readonly clients?: FormState
-}
-
-function organizationPage(visit: Visit, { name, settings, clients }: Forms, status: number): Answer {
-  const content = OrganizationPage({
-    organization: stored(visit),
-    nameForm: name ?? EMPTY_FORM,
-    settingsForm: settings ?? EMPTY_FORM,
-    clientsForm: clients ?? EMPTY_FORM,
-    mayRename: visit.may('organization.rename'),
-    maySet: visit.may('organization.set'),
-    maySetClients: visit.may('client.set'),
-    nowMs: visit.nowMs,
-    done: visit.request.query.get('done') ?? '',
-  })
-  return visit.page('Organization', PATH, content, { status })
+function organizationPage(visit: Visit, forms: Forms): Answer {
+  const form = Object.values(forms)[0] ?? EMPTY_FORM
+  return visit.page('Organization', PATH, OrganizationPage({ visit, forms }), { form, done: DONE })
 }
 
 /** @throws Fault NOT_FOUND if the organization was removed meanwhile. */

@@ -1,24 +1,15 @@
 import { z } from 'zod'
 import { RETENTION_DAYS_MAX } from '../../engine/limits.ts'
-import type { Organization, Retention } from '../../engine/store/organizations.ts'
+import type { Retention } from '../../engine/store/organizations.ts'
 import { countOf, expiredNow, RETENTION_DAYS_MIN, type Removed, retentionOf } from '../../engine/store/retention.ts'
 import { Field, FormError } from '../design/form.tsx'
-import { Card, countText, Notice, PageHead } from '../design/parts.tsx'
-import { EMPTY_FORM, FormFields, type FormState, readForm, refusedForm } from '../form.ts'
-import { type Answer, redirect } from '../http/answer.ts'
-import { form, page, type Route } from '../http/router.ts'
+import { Card, countText, Lines, Notice, PageHead } from '../design/parts.tsx'
+import { EMPTY_FORM, FormFields, type FormState, readForm, rejectedForm } from '../form.ts'
+import type { Answer } from '../http/answer.ts'
+import { changeForm, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
 const PATH = '/retention'
-
-interface RetentionPageProps {
-  readonly retention: Retention
-  readonly form: FormState
-  /** The number of records that the typed retention would delete now; undefined: not asked for. */
-  readonly preview: Removed | undefined
-  readonly maySet: boolean
-  readonly done: string
-}
 
 const KINDS: readonly (readonly [keyof Retention, keyof Removed, label: string, about: string])[] = [
   ['scanDays', 'scans', 'Ended scans', 'The last completed scan always stays. The API and this console show it.'],
@@ -27,18 +18,29 @@ const KINDS: readonly (readonly [keyof Retention, keyof Removed, label: string, 
   ['clientDays', 'clientRecords', 'Who used each platform', 'At most the evidence window. The counts stay.'],
 ]
 
+interface RetentionPageProps {
+  readonly visit: Visit
+  readonly form: FormState
+  /** The retention whose effect the page shows. */
+  readonly preview: Partial<Retention> | undefined
+}
+
 /** How long the organization keeps its records. */
-function RetentionPage({ retention, form, preview, maySet, done }: RetentionPageProps) {
+function RetentionPage({ visit, form, preview }: RetentionPageProps) {
+  const { store } = visit.site
+  const organization = store.organizations.get(visit.organization.id) ?? visit.organization
+  const retention = retentionOf(organization)
+  const removed = preview && expiredNow(store, organization.id, { ...retention, ...preview }, visit.nowMs)
+  const maySet = visit.may('retention.set')
   return (
     <>
       <PageHead title="Retention" about="Records that are older are deleted once a day" />
-      {done === 'set' && <Notice title="The retention is saved. The next daily run applies it" />}
-      {preview !== undefined && (
-        <Notice tone="warn" title={previewTitle(preview)}>
+      {removed !== undefined && (
+        <Notice tone="warn" title={previewTitle(removed)}>
           <ul>
             {KINDS.map(([, kind, label]) => (
               <li key={kind}>
-                {label}: {countText(preview[kind])}
+                {label}: {countText(removed[kind])}
               </li>
             ))}
           </ul>
@@ -75,22 +77,13 @@ function RetentionPage({ retention, form, preview, maySet, done }: RetentionPage
           </form>
         </Card>
         <Card title="Kept without a number of days">
-          <ul class="lines">
-            <li>
-              <span>Findings</span>
-              <span class="right">
-                <a href="/organization-settings">the evidence window</a>
-              </span>
-            </li>
-            <li>
-              <span>Assessments, recommendations, approvals</span>
-              <span class="right">until they are removed</span>
-            </li>
-            <li>
-              <span>Revoked keys and tokens</span>
-              <span class="right">until the organization is removed</span>
-            </li>
-          </ul>
+          <Lines
+            rows={[
+              ['Findings', <a href="/organization-settings">the evidence window</a>],
+              ['Assessments, recommendations, approvals', 'until they are removed'],
+              ['Revoked keys and tokens', 'until the organization is removed'],
+            ]}
+          />
         </Card>
       </div>
     </>
@@ -116,42 +109,28 @@ const retention = z.object({
 
 export const RETENTION_ROUTES: readonly Route[] = [
   page(PATH, 'organization.read', (visit) => {
-    const fields = new FormFields([...visit.request.query].filter(([name]) => name in RETENTION_DAYS_MIN))
-    if (fields.without().length === 0) return retentionPage(visit, EMPTY_FORM, 200)
-    const read = readForm(retention, fields)
-    if ('state' in read) return retentionPage(visit, read.state, 400)
-    return retentionPage(visit, { values: fields, errors: {} }, 200, read.data)
-  }),
-  form(PATH, 'retention.set', async (visit) => {
-    const { fields } = visit.request
-    const read = readForm(retention, fields)
-    if ('state' in read) return retentionPage(visit, read.state, 400)
+    const values = new FormFields([...visit.request.query].filter(([name]) => name in RETENTION_DAYS_MIN))
+    if (values.without().length === 0) return retentionPage(visit, EMPTY_FORM)
     try {
-      const { clientDays, ...others } = read.data
-      // Unchanged, clients are kept as long as the evidence, whatever its window is later.
-      const isChanged = clientDays !== retentionOf(visit.organization).clientDays
-      await visit.change('retention.set', isChanged ? read.data : others)
-      return redirect(`${PATH}?done=set`)
+      return retentionPage(visit, { ...EMPTY_FORM, values }, readForm(retention, values))
     } catch (error) {
-      const { state, status } = refusedForm(error, fields)
-      return retentionPage(visit, state, status)
+      return retentionPage(visit, rejectedForm(error, values))
     }
   }),
+  changeForm(
+    PATH,
+    'retention.set',
+    (_, visit) => {
+      const { clientDays, ...others } = visit.read(retention)
+      // Unchanged, clients are kept as long as the evidence, whatever its window is later.
+      return clientDays === retentionOf(visit.organization).clientDays ? others : { clientDays, ...others }
+    },
+    `${PATH}?done=set`,
+    { again: (visit, form) => retentionPage(visit, form) },
+  ),
 ]
 
-/** @param preview the retention whose effect the page shows */
-function retentionPage(visit: Visit, state: FormState, status: number, preview?: Partial<Retention>): Answer {
-  const { site, nowMs, request } = visit
-  const { store } = site
-  return site.store.environment.read(() => {
-    const organization: Organization = store.organizations.get(visit.organization.id) ?? visit.organization
-    const content = RetentionPage({
-      retention: retentionOf(organization),
-      form: state,
-      preview: preview && expiredNow(store, organization.id, { ...retentionOf(organization), ...preview }, nowMs),
-      maySet: visit.may('retention.set'),
-      done: request.query.get('done') ?? '',
-    })
-    return visit.page('Retention', PATH, content, { status })
-  })
+function retentionPage(visit: Visit, form: FormState, preview?: Partial<Retention>): Answer {
+  const done = { set: 'The retention is saved. The next daily run applies it' }
+  return visit.page('Retention', PATH, RetentionPage({ visit, form, preview }), { form, done })
 }

@@ -1,69 +1,37 @@
 import { SIGN_IN_DEFAULTS, type SignInSettings, signInSettings } from '../../engine/admin/sign-in.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { CLIENT_SECRET_BYTES_MAX, IDENTITY_PROVIDER_GROUPS_MAX } from '../../engine/limits.ts'
-import { clientSecretContext } from '../../engine/store/identity-providers.ts'
-import { ROLES, type Role } from '../../engine/store/members.ts'
+import { clientSecretContext, type IdentityProvider } from '../../engine/store/identity-providers.ts'
+import { ROLES } from '../../engine/store/members.ts'
 import { isDomainConfirmed } from '../../engine/store/organizations.ts'
 import { isConfirmed } from '../confirmation.ts'
-import { Field, FieldError, FormError, Select } from '../design/form.tsx'
-import { Card, countText, KeyProblem, Notice, PageHead, SecretText, Time } from '../design/parts.tsx'
-import { EMPTY_FORM, type FormFields, type FormState, refusedForm } from '../form.ts'
+import { ActionButton, Field, FieldError, Form, Select } from '../design/form.tsx'
+import { Card, countText, Facts, KeyProblem, Notice, PageHead, SecretText, Time } from '../design/parts.tsx'
+import { EMPTY_FORM, type FormFields, type FormState, RejectedForm, validated } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
-import { form, page, type Route } from '../http/router.ts'
+import { changeForm, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import type { ClientCheck, ProviderClient } from '../sign-in/oidc-client.ts'
 import { callbackPath } from '../sign-in/oidc-flow.ts'
 import { ProviderError } from '../sign-in/provider-http.ts'
 
-/** The stored settings, without the client secret. */
-interface ProviderView {
-  readonly name: string
-  readonly issuer: string
-  readonly clientId: string
-  readonly scopes: string
-  readonly nameClaim: string
-  readonly groupsClaim: string
-  readonly groups: readonly { readonly group: string; readonly role: Role }[]
-  readonly defaultRole: Role | 'none'
-  readonly changedAtMs: number
-  /** Why the client secret cannot be decrypted; '' if it can. */
-  readonly keyProblem: string
-}
+const PATH = '/sign-in-settings'
+/** No page repeats its value. */
+const SECRET_FIELD = 'clientSecret'
 
-interface SignInSettingsView {
-  readonly provider: ProviderView | undefined
-  /** The address that the provider must know. */
-  readonly redirectUri: string
-  /** The address of the page for sign-in, with the organization filled in. */
-  readonly signInUrl: string
-  /** Whether e-mail addresses of the domain lead to this sign-in. undefined if nobody types one. */
-  readonly domain: { readonly name: string; readonly isConfirmed: boolean } | undefined
-  /** Members who have signed in with the provider. */
-  readonly membersCount: number
-}
-
-function signInSettingsView({ site, organization, request }: Visit): SignInSettingsView {
-  const { identityProviders, federatedIdentities, organizations } = site.store
-  const stored = identityProviders.get(organization.id)
+/** The addresses and the provider of the organization. */
+function signInView({ site, organization, request }: Visit) {
+  const { identityProviders, organizations } = site.store
+  const provider = identityProviders.get(organization.id)
   const isOnly = organizations.single() !== undefined
   const query = isOnly ? '' : `?${new URLSearchParams({ organization: organization.name })}`
   return {
-    provider: stored && {
-      name: stored.name,
-      issuer: stored.issuer,
-      clientId: stored.clientId,
-      scopes: stored.scopes.join(' '),
-      nameClaim: stored.nameClaim,
-      groupsClaim: stored.groupsClaim,
-      groups: stored.groups,
-      defaultRole: stored.defaultRole,
-      changedAtMs: stored.changedAtMs,
-      keyProblem: site.secrets.problem(stored.clientSecret.keyId),
-    },
+    provider,
+    /** The address that the provider must know. */
     redirectUri: `${request.origin}${callbackPath(organization.id)}`,
+    /** The address of the page for sign-in, with the organization filled in. */
     signInUrl: `${request.origin}/sign-in${query}`,
-    domain: isOnly ? undefined : { name: organization.domain, isConfirmed: isDomainConfirmed(organization) },
-    membersCount: federatedIdentities.ofOrganization(organization.id).length,
+    isOnly,
   }
 }
 
@@ -74,15 +42,9 @@ interface TestResult {
 }
 
 interface SignInSettingsProps {
-  readonly view: SignInSettingsView
+  readonly visit: Visit
+  readonly view: ReturnType<typeof signInView>
   readonly form: FormState
-  /** The groups that were typed. */
-  readonly rows: readonly { readonly group: string; readonly role: string }[]
-  readonly nowMs: number
-  /** The user has confirmed their identity, so the form is shown. */
-  readonly isOpen: boolean
-  readonly result: TestResult | undefined
-  readonly done: string
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -92,38 +54,34 @@ const DONE: Readonly<Record<string, string>> = {
 const EMPTY_ROWS = 3
 
 /** The identity provider of the organization. */
-function SignInSettingsPage(props: SignInSettingsProps) {
-  const { view, isOpen, result, done } = props
+function SignInSettingsPage(props: SignInSettingsProps & { readonly result: TestResult | undefined }) {
+  const { visit, view, form, result } = props
   const { provider } = view
-  const title = DONE[done]
+  const isOpen = isConfirmed(visit)
   return (
     <>
       <PageHead
         title="Sign-in"
         about="Members sign in with the identity provider of your organization (OpenID Connect)"
       >
-        {provider !== undefined && (
-          <form method="post" action="/sign-in-settings/test">
-            <button type="submit">Test connection</button>
-          </form>
-        )}
+        {provider !== undefined && <ActionButton action={`${PATH}/test`}>Test connection</ActionButton>}
       </PageHead>
-      {title !== undefined && result === undefined && <Notice title={title} />}
       {result !== undefined && (
         <Notice tone={result.tone} title={result.title}>
           <p>{result.about}</p>
         </Notice>
       )}
-      <KeyProblem problem={provider?.keyProblem ?? ''} />
-      <Addresses view={view} />
-      {provider !== undefined && !isOpen && <Summary provider={provider} {...props} />}
-      {isOpen ? <SettingsForm {...props} /> : <Open isNew={provider === undefined} form={props.form} />}
+      <KeyProblem problem={provider === undefined ? '' : visit.site.secrets.problem(provider.clientSecret.keyId)} />
+      <Addresses {...props} />
+      {provider !== undefined && !isOpen && <Summary visit={visit} provider={provider} />}
+      {isOpen ? <SettingsForm {...props} /> : <Open isNew={provider === undefined} form={form} />}
       {provider !== undefined && <Remove name={provider.name} />}
     </>
   )
 }
 
-function Addresses({ view: { redirectUri, signInUrl, domain, provider } }: { readonly view: SignInSettingsView }) {
+function Addresses({ visit, view: { redirectUri, signInUrl, isOnly, provider } }: SignInSettingsProps) {
+  const { organization } = visit
   return (
     <Card title="Addresses of this console" note="Enter the first one at your provider">
       <div class="stack">
@@ -135,11 +93,11 @@ function Addresses({ view: { redirectUri, signInUrl, domain, provider } }: { rea
           <div>
             <p class="small muted">Where your members sign in</p>
             <SecretText id="sign-in-url" value={signInUrl} />
-            {domain !== undefined && (
+            {!isOnly && (
               <p class="small muted">
-                {domain.isConfirmed
-                  ? `Or they type the organization's name, or an e-mail address of ${domain.name}, on the sign-in page.`
-                  : `Or they type the organization's name on the sign-in page. For e-mail addresses of ${domain.name}, the operator of the service must confirm the domain.`}
+                {isDomainConfirmed(organization)
+                  ? `Or they type the organization's name, or an e-mail address of ${organization.domain}, on the sign-in page.`
+                  : `Or they type the organization's name on the sign-in page. For e-mail addresses of ${organization.domain}, the operator of the service must confirm the domain.`}
               </p>
             )}
           </div>
@@ -149,29 +107,25 @@ function Addresses({ view: { redirectUri, signInUrl, domain, provider } }: { rea
   )
 }
 
-function Summary({ provider, view, nowMs }: SignInSettingsProps & { readonly provider: ProviderView }) {
-  const rows = [
-    ['Name', provider.name],
-    ['Issuer', <span class="mono">{provider.issuer}</span>],
-    ['Client ID', <span class="mono">{provider.clientId}</span>],
-    ['Client secret', 'stored, encrypted'],
-    ['Scopes', provider.scopes],
-    ['Claims', `name: ${provider.nameClaim}, groups: ${provider.groupsClaim}`],
-    ['Groups', provider.groups.map(({ group, role }) => `${group}: ${role}`).join(', ') || 'none'],
-    ['Everyone else', provider.defaultRole === 'none' ? 'no access' : provider.defaultRole],
-    ['Members', `${countText(view.membersCount)} signed in with it so far`],
-    ['Changed', <Time ms={provider.changedAtMs} nowMs={nowMs} />],
-  ] as const
+function Summary({ visit, provider }: { readonly visit: Visit; readonly provider: IdentityProvider }) {
+  const { organization, site, nowMs } = visit
+  const members = site.store.federatedIdentities.ofOrganization(organization.id).length
   return (
     <Card title={provider.name}>
-      <dl class="settings">
-        {rows.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts
+        rows={[
+          ['Name', provider.name],
+          ['Issuer', <span class="mono">{provider.issuer}</span>],
+          ['Client ID', <span class="mono">{provider.clientId}</span>],
+          ['Client secret', 'stored, encrypted'],
+          ['Scopes', provider.scopes.join(' ')],
+          ['Claims', `name: ${provider.nameClaim}, groups: ${provider.groupsClaim}`],
+          ['Groups', provider.groups.map(({ group, role }) => `${group}: ${role}`).join(', ') || 'none'],
+          ['Everyone else', provider.defaultRole === 'none' ? 'no access' : provider.defaultRole],
+          ['Members', `${countText(members)} signed in with it so far`],
+          ['Changed', <Time ms={provider.changedAtMs} nowMs={nowMs} />],
+        ]}
+      />
     </Card>
   )
 }
@@ -179,20 +133,14 @@ function Summary({ provider, view, nowMs }: SignInSettingsProps & { readonly pro
 /** The form opens after a confirmation, so that it is not asked for when a secret is typed. */
 function Open({ isNew, form }: { readonly isNew: boolean; readonly form: FormState }) {
   const open = (
-    <form class="stack" method="post" action="/sign-in-settings/edit">
-      <FormError form={form} />
+    <Form action={`${PATH}/edit`} form={form} submit={isNew ? 'Set up sign-in' : 'Change settings'}>
       {isNew && (
         <p class="muted">
           Members sign in with passwords now. Register this console at Entra ID, Okta, Keycloak, Google or another
           OpenID provider, then enter its settings here.
         </p>
       )}
-      <div>
-        <button class="first" type="submit">
-          {isNew ? 'Set up sign-in' : 'Change settings'}
-        </button>
-      </div>
-    </form>
+    </Form>
   )
   return isNew ? <Card title="No identity provider yet">{open}</Card> : open
 }
@@ -203,8 +151,7 @@ function SettingsForm(props: SignInSettingsProps) {
   const isNew = provider === undefined
   return (
     <Card title={isNew ? 'Set up an identity provider' : 'Settings'}>
-      <form class="stack" method="post" action="/sign-in-settings">
-        <FormError form={form} />
+      <Form action={PATH} form={form} submit="Save">
         <Field
           name="name"
           label="Name"
@@ -259,7 +206,7 @@ function SettingsForm(props: SignInSettingsProps) {
               name="scopes"
               label="Scopes"
               form={form}
-              value={provider?.scopes ?? SIGN_IN_DEFAULTS.scopes}
+              value={provider?.scopes.join(' ') ?? SIGN_IN_DEFAULTS.scopes}
               required
               hint="Separated by spaces."
             />
@@ -290,18 +237,14 @@ function SettingsForm(props: SignInSettingsProps) {
             sign-in. Keep a password until it works.
           </p>
         </div>
-        <div>
-          <button class="first" type="submit">
-            Save
-          </button>
-        </div>
-      </form>
+      </Form>
     </Card>
   )
 }
 
 /** One row per group, and empty rows for more. */
-function Groups({ view, form, rows }: SignInSettingsProps) {
+function Groups({ view, form }: SignInSettingsProps) {
+  const rows = groupRows(form.values)
   const known = rows.length > 0 ? rows : (view.provider?.groups ?? [])
   const empty = Array.from({ length: EMPTY_ROWS }, () => ({ group: '', role: 'viewer' }))
   const all = [...known, ...empty].slice(0, IDENTITY_PROVIDER_GROUPS_MAX)
@@ -330,7 +273,7 @@ function Remove({ name }: { readonly name: string }) {
   return (
     <details class="confirm">
       <summary>Remove {name}</summary>
-      <form method="post" action="/sign-in-settings/remove">
+      <form method="post" action={`${PATH}/remove`}>
         <p class="small muted">Its sessions end. Members without a password cannot sign in any more.</p>
         <button class="danger" type="submit">
           Confirm: remove {name}
@@ -340,25 +283,15 @@ function Remove({ name }: { readonly name: string }) {
   )
 }
 
-const PATH = '/sign-in-settings'
-/** No page repeats its value. */
-const SECRET_FIELD = 'clientSecret'
+const OPTIONS = { confirmed: true, again: (visit: Visit, form: FormState): Answer => settingsPage(visit, form) }
 
 export const SIGN_IN_SETTINGS_ROUTES: readonly Route[] = [
-  page(PATH, 'sign-in.read', (visit) => settingsPage(visit, EMPTY_FORM, 200)),
+  page(PATH, 'sign-in.read', (visit) => settingsPage(visit, EMPTY_FORM)),
   // Asks for the confirmation first, because a secret would have to be typed again.
   form(`${PATH}/edit`, 'sign-in.set', () => redirect(PATH), { confirmed: true }),
-  form(PATH, 'sign-in.set', save, { confirmed: true, secretFields: [SECRET_FIELD] }),
-  form(`${PATH}/test`, 'sign-in.set', test, { confirmed: true }),
-  form(
-    `${PATH}/remove`,
-    'sign-in.remove',
-    async (visit) => {
-      await visit.change('sign-in.remove', {})
-      return redirect(`${PATH}?done=removed`)
-    },
-    { confirmed: true },
-  ),
+  form(PATH, 'sign-in.set', save, { ...OPTIONS, secretFields: [SECRET_FIELD] }),
+  form(`${PATH}/test`, 'sign-in.set', test, OPTIONS),
+  changeForm(`${PATH}/remove`, 'sign-in.remove', () => ({}), `${PATH}?done=removed`, { confirmed: true }),
 ]
 
 /** The rows of the table of groups. Empty rows are left out. */
@@ -372,33 +305,16 @@ function groupRows(fields: FormFields) {
 
 async function save(visit: Visit): Promise<Answer> {
   const { fields } = visit.request
-  const again = (errors: FormState['errors'], status: number): Answer =>
-    settingsPage(visit, { values: fields, errors }, status)
-  const parsed = signInSettings.safeParse({ ...fields.toObject(), groups: groupRows(fields) })
-  if (!parsed.success) {
-    const errors: Record<string, string> = {}
-    for (const { path, message } of parsed.error.issues) errors[String(path[0] ?? '')] ??= message
-    return again(errors, 400)
-  }
-  const settings = parsed.data
+  const settings = validated(signInSettings, { ...fields.toObject(), groups: groupRows(fields) })
   const typed = fields.text(SECRET_FIELD).trim()
   if (Buffer.byteLength(typed) > CLIENT_SECRET_BYTES_MAX) {
-    return again({ [SECRET_FIELD]: `Expected at most ${CLIENT_SECRET_BYTES_MAX} bytes` }, 400)
+    throw new RejectedForm({ [SECRET_FIELD]: `Expected at most ${CLIENT_SECRET_BYTES_MAX} bytes` })
   }
-  try {
-    const client = clientOf(visit, settings, typed)
-    if (client === undefined) return again({ [SECRET_FIELD]: 'Enter the client secret' }, 400)
-    const errors = fields.text('unchecked') === 'yes' ? undefined : await clientErrors(visit, client)
-    if (errors !== undefined) return again(errors, 400)
-    const { secrets } = visit.site
-    const clientSecret = typed === '' ? undefined : secrets.seal(typed, clientSecretContext(client))
-    await visit.change('sign-in.set', { settings, clientSecret })
-    return redirect(`${PATH}?done=set`)
-  } catch (error) {
-    if (isFault(error, 'SECRETS_KEY')) return again({ [SECRET_FIELD]: error.message }, 503)
-    const { state, status } = refusedForm(error, fields)
-    return settingsPage(visit, state, status)
-  }
+  const client = clientOf(visit, settings, typed)
+  if (fields.text('unchecked') !== 'yes') await checkClient(visit, client)
+  const clientSecret = typed === '' ? undefined : visit.site.secrets.seal(typed, clientSecretContext(client))
+  await visit.change('sign-in.set', { settings, clientSecret })
+  return redirect(`${PATH}?done=set`)
 }
 
 /** With the secret that was typed, else the stored one, which is for the same issuer only. */
@@ -406,24 +322,21 @@ function clientOf(
   { site, organization }: Visit,
   { name, issuer, clientId }: SignInSettings,
   typed: string,
-): ProviderClient | undefined {
+): ProviderClient {
   const given = { organizationId: organization.id, name, issuer, clientId }
   if (typed !== '') return { ...given, clientSecret: typed }
   const stored = site.store.identityProviders.get(organization.id)
-  if (stored === undefined || stored.issuer !== issuer) return undefined
+  if (stored?.issuer !== issuer) throw new RejectedForm({ [SECRET_FIELD]: 'Enter the client secret' })
   return { ...given, clientSecret: site.oidc.clientOf(stored).clientSecret }
 }
 
-/** Errors by field; undefined if the provider can be used. */
-async function clientErrors({ site }: Visit, client: ProviderClient): Promise<FormState['errors'] | undefined> {
-  try {
-    const found = await site.oidc.check(client)
-    return found === 'refused'
-      ? { [SECRET_FIELD]: `${client.name} refused the client ID or the client secret` }
-      : undefined
-  } catch (error) {
-    if (error instanceof ProviderError) return { issuer: error.message }
-    throw error
+/** @throws RejectedForm if the provider cannot be used */
+async function checkClient({ site }: Visit, client: ProviderClient): Promise<void> {
+  const found = await site.oidc.check(client).catch((error: unknown) => {
+    throw error instanceof ProviderError ? new RejectedForm({ issuer: error.message }) : error
+  })
+  if (found === 'refused') {
+    throw new RejectedForm({ [SECRET_FIELD]: `${client.name} refused the client ID or the client secret` })
   }
 }
 
@@ -450,29 +363,17 @@ const RESULTS: Readonly<Record<ClientCheck, TestResult>> = {
 async function test(visit: Visit): Promise<Answer> {
   const { site, organization } = visit
   const stored = site.store.identityProviders.get(organization.id)
-  if (stored === undefined) {
-    const state: FormState = { values: EMPTY_FORM.values, errors: { '': 'Save the settings first' } }
-    return settingsPage(visit, state, 409)
-  }
+  if (stored === undefined) throw new RejectedForm({ '': 'Save the settings first' }, 409)
   try {
-    return settingsPage(visit, EMPTY_FORM, 200, RESULTS[await site.oidc.check(site.oidc.clientOf(stored))])
+    return settingsPage(visit, EMPTY_FORM, RESULTS[await site.oidc.check(site.oidc.clientOf(stored))])
   } catch (error) {
     if (!(error instanceof ProviderError) && !isFault(error, 'SECRETS_KEY')) throw error
     const title = 'The provider cannot be used'
-    return settingsPage(visit, EMPTY_FORM, 200, { tone: 'bad', title, about: error.message })
+    return settingsPage(visit, EMPTY_FORM, { tone: 'bad', title, about: error.message })
   }
 }
 
-function settingsPage(visit: Visit, state: FormState, status: number, result?: TestResult): Answer {
-  const { site, nowMs, request } = visit
-  const content = SignInSettingsPage({
-    view: site.store.environment.read(() => signInSettingsView(visit)),
-    form: state,
-    rows: groupRows(state.values),
-    nowMs,
-    isOpen: isConfirmed(visit),
-    result,
-    done: request.query.get('done') ?? '',
-  })
-  return visit.page('Sign-in', PATH, content, { status })
+function settingsPage(visit: Visit, form: FormState, result?: TestResult): Answer {
+  const view = visit.site.store.environment.read(() => signInView(visit))
+  return visit.page('Sign-in', PATH, SignInSettingsPage({ visit, view, form, result }), { form, done: DONE })
 }

@@ -10,23 +10,18 @@ import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { frameworkName } from '../../engine/store/framework.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
 import { CsvLink, Filters } from '../design/list.tsx'
-import { Empty, PageHead } from '../design/parts.tsx'
+import { Empty, PageHead, platformPath } from '../design/parts.tsx'
 import { type ChosenRange, queryOf, RangeFields, rangeOf } from '../design/range.tsx'
 import type { Column } from '../design/table.tsx'
-import { htmlFileAnswer, redirect } from '../http/answer.ts'
+import { fileAnswer, redirect } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
-interface ReportProps {
-  readonly content: ReportContent
-  /** The period that it compares. undefined: since the last report. */
-  readonly range: ChosenRange | undefined
-  readonly windowDays: number
-}
-
 /** The report, as posture-admin report writes it. The print style sheet leaves out the buttons. */
-function Report({ content, range, windowDays }: ReportProps) {
+function Report({ visit }: { readonly visit: Visit }) {
+  const content = contentOf(visit)
+  const range = rangeOfReport(visit)
   const { findings, nowMs } = content
   if (findings === undefined) {
     return (
@@ -48,7 +43,7 @@ function Report({ content, range, windowDays }: ReportProps) {
           label="Changes"
           usual="since the last report"
           range={range}
-          windowDays={windowDays}
+          windowDays={visit.organization.evidenceWindowDays}
           nowMs={nowMs}
         />
       </Filters>
@@ -73,11 +68,7 @@ function Report({ content, range, windowDays }: ReportProps) {
           </span>
         )}
       </div>
-      <Article
-        content={content}
-        findings={findings}
-        linkOf={(platform) => `/platforms/${encodeURIComponent(platform)}`}
-      />
+      <Article content={content} findings={findings} linkOf={platformPath} />
     </div>
   )
 }
@@ -110,39 +101,26 @@ const recommendationColumns: readonly Column<Recommendation>[] = [
 ]
 
 export const REPORT_ROUTES: readonly Route[] = [
-  page('/report', 'discovery.read', (visit) => {
-    const windowDays = visit.organization.evidenceWindowDays
-    return visit.page(
-      'Report',
-      '/report',
-      Report({ content: contentOf(visit), range: rangeOfReport(visit), windowDays }),
-    )
-  }),
+  page('/report', 'discovery.read', (visit) => visit.page('Report', '/report', Report({ visit }))),
   page('/report.html', 'discovery.read', (visit) => {
     const content = contentOf(visit)
     if (content.findings === undefined) return redirect('/report')
-    return htmlFileAnswer('report.html', reportDocument(content, content.findings))
+    return fileAnswer('text/html; charset=utf-8', 'report.html', reportDocument(content, content.findings))
   }),
   // The files have all rows of which the page shows the first.
-  csvFile({
-    path: '/report/platforms',
-    access: 'discovery.read',
-    columns: () => platformColumns,
-    rows: (visit) => contentOf(visit, { isWhole: true }).findings?.risks ?? [],
-  }),
-  csvFile({
-    path: '/report/assessments',
-    access: 'discovery.read',
-    columns: () => scoreColumns,
-    rows: (visit) => contentOf(visit).scores,
-  }),
-  csvFile({
-    path: '/report/recommendations',
-    access: 'discovery.read',
-    columns: () => recommendationColumns,
-    rows: (visit) => contentOf(visit, { isWhole: true }).recommendations,
-  }),
+  csvFile('/report/platforms', 'discovery.read', platformColumns, (visit) => wholeOf(visit).findings?.risks ?? []),
+  csvFile('/report/assessments', 'discovery.read', scoreColumns, (visit) => wholeOf(visit).scores),
+  csvFile(
+    '/report/recommendations',
+    'discovery.read',
+    recommendationColumns,
+    (visit) => wholeOf(visit).recommendations,
+  ),
 ]
+
+function wholeOf(visit: Visit): ReportContent {
+  return contentOf(visit, { isWhole: true })
+}
 
 /** Here the range of the whole window is one of them, too. */
 function rangeOfReport({ organization, request, nowMs }: Visit): ChosenRange | undefined {

@@ -2,17 +2,15 @@ import {
   dayNumberOf,
   SCAN_CHANGES,
   type ScanChange,
-  type ScanDiff,
   type ScanDifference,
   scanDiff,
 } from '../../engine/admin/scan-diff.ts'
 import { dayOf, dayText } from '../../engine/kernel/process/clock.ts'
 import type { HistoryDay, HistoryPlatform } from '../../engine/store/history.ts'
-import { StateTag } from '../design/decision.tsx'
-import { CsvLink, FilterSelect, Filters, NumberedPages, type Paged, paged } from '../design/list.tsx'
-import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { CsvLink, FilterSelect, Filters, PagedTable, paged } from '../design/list.tsx'
+import { countText, Empty, Figures, PageHead, PlatformLink, StateTag, Tag, type Tone } from '../design/parts.tsx'
 import { rangeOf, rangesOf } from '../design/range.tsx'
-import { type Column, csvOnly, Table, textColumn } from '../design/table.tsx'
+import { type Column, csvOnly, textColumn } from '../design/table.tsx'
 import { csvFile } from '../http/csv.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
@@ -24,23 +22,15 @@ interface DifferenceRow extends ScanDifference {
   readonly isRegistered: boolean
 }
 
-interface ComparisonView {
-  /** The days with a scan, newest first. */
-  readonly choices: readonly number[]
-  /** undefined if there are no two days with a scan. */
-  readonly diff: Omit<ScanDiff, 'rows'> | undefined
-  readonly rows: readonly DifferenceRow[]
-}
-
 /**
  * Compares the last scans of the query's days `before` and `after`. `days=7` compares the last scan
  * with the one 7 days ago; `from` and `to` take the last scan until each of these days.
  */
-function comparisonView({ site, organization, request: { query }, nowMs }: Visit): ComparisonView {
+function comparisonView({ site, organization, request: { query }, nowMs }: Visit) {
   const { store, registry } = site
   const days = store.history.days(organization.id)
   const choices = days.toReversed()
-  if (days.length < 2) return { choices, diff: undefined, rows: [] }
+  if (days.length < 2) return { choices, diff: undefined, rows: [] as DifferenceRow[] }
   const chosen = (name: string): number | undefined => {
     const day = dayNumberOf(query.get(name) ?? '')
     return day !== undefined && days.includes(day) ? day : undefined
@@ -57,25 +47,22 @@ function comparisonView({ site, organization, request: { query }, nowMs }: Visit
   return {
     choices,
     diff,
-    rows: rows.map((row) => ({
-      ...row,
-      platform: names.get(row.platformId) ?? row.platformId,
-      isRegistered: names.has(row.platformId),
-    })),
+    rows: rows.map(
+      (row): DifferenceRow => ({
+        ...row,
+        platform: names.get(row.platformId) ?? row.platformId,
+        isRegistered: names.has(row.platformId),
+      }),
+    ),
   }
 }
 
-const COMPARISON_PATH = '/compare'
-
-interface ComparisonProps {
-  readonly view: ComparisonView
-  readonly rows: Paged<DifferenceRow>
-  readonly query: URLSearchParams
-  readonly windowDays: number
-}
+const PATH = '/compare'
 
 /** What differs between the results of two days. */
-function Comparison({ view: { choices, diff }, rows, query, windowDays }: ComparisonProps) {
+function Comparison({ visit }: { readonly visit: Visit }) {
+  const { query } = visit.request
+  const { choices, diff, rows } = comparisonView(visit)
   if (diff === undefined) {
     return (
       <>
@@ -94,28 +81,26 @@ function Comparison({ view: { choices, diff }, rows, query, windowDays }: Compar
   return (
     <>
       <PageHead title="Compare scans" about="The last scans of two days: new platforms, decisions and use">
-        {rangesOf(windowDays).map((each) => (
-          <a key={each} class="button" href={`${COMPARISON_PATH}?days=${each}`}>
+        {rangesOf(visit.organization.evidenceWindowDays).map((each) => (
+          <a key={each} class="button" href={`${PATH}?days=${each}`}>
             {each === 1 ? 'Last day' : `Last ${each} days`}
           </a>
         ))}
-        <CsvLink path={COMPARISON_PATH} query={query} paging={['page']} />
+        <CsvLink path={PATH} query={query} paging={['page']} />
       </PageHead>
-      <Filters action={COMPARISON_PATH} found={`${countText(rows.total)} differ`}>
+      <Filters action={PATH} found={`${countText(rows.length)} differ`}>
         <FilterSelect name="before" label="Before" value={dayText(before)} options={options} />
         <FilterSelect name="after" label="After" value={dayText(after)} options={options} />
       </Filters>
       <Summary results={diff.results} />
-      {rows.total === 0 ? (
-        <Empty title="Nothing differs">
-          <p class="muted">Choose other days, or request a scan.</p>
-        </Empty>
-      ) : (
-        <div class="card">
-          <Table id="differences" label="Differences" columns={DIFFERENCE_COLUMNS} rows={rows.rows} />
-        </div>
-      )}
-      <NumberedPages of={rows} query={query} />
+      <PagedTable
+        {...{ visit, id: 'differences', label: 'Differences', columns: COLUMNS, rows: paged(rows, query) }}
+        empty={
+          <Empty title="Nothing differs">
+            <p class="muted">Choose other days, or request a scan.</p>
+          </Empty>
+        }
+      />
     </>
   )
 }
@@ -127,15 +112,14 @@ function Summary({ results: [before, after] }: { readonly results: readonly [His
     ['Overall risk', before.summary.overallRiskScore, after.summary.overallRiskScore],
   ] as const
   return (
-    <dl class="figures three">
-      {figures.map(([name, old, now]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{countText(now)}</dd>
-          <dd>{old === now ? 'as before' : `before: ${countText(old)}`}</dd>
-        </div>
-      ))}
-    </dl>
+    <Figures
+      look="three"
+      figures={figures.map(([name, old, now]) => [
+        name,
+        countText(now),
+        old === now ? 'as before' : `before: ${countText(old)}`,
+      ])}
+    />
   )
 }
 
@@ -173,11 +157,10 @@ function numberColumn(
   ]
 }
 
-const DIFFERENCE_COLUMNS: readonly Column<DifferenceRow>[] = [
+const COLUMNS: readonly Column<DifferenceRow>[] = [
   {
     ...textColumn('platform', 'Platform', ({ platform }: DifferenceRow) => platform),
-    cell: ({ platform, isRegistered }) =>
-      isRegistered ? <a href={`/platforms/${encodeURIComponent(platform)}`}>{platform}</a> : platform,
+    cell: ({ platform, isRegistered }) => (isRegistered ? PlatformLink({ name: platform }) : platform),
   },
   {
     id: 'change',
@@ -210,17 +193,6 @@ const DIFFERENCE_COLUMNS: readonly Column<DifferenceRow>[] = [
 ]
 
 export const COMPARISON_ROUTES: readonly Route[] = [
-  page(COMPARISON_PATH, 'discovery.read', (visit) => {
-    const { query } = visit.request
-    const view = comparisonView(visit)
-    const windowDays = visit.organization.evidenceWindowDays
-    const content = Comparison({ view, rows: paged(view.rows, query), query, windowDays })
-    return visit.page('Compare scans', '/platforms', content)
-  }),
-  csvFile({
-    path: COMPARISON_PATH,
-    access: 'discovery.read',
-    columns: () => DIFFERENCE_COLUMNS,
-    rows: (visit) => comparisonView(visit).rows,
-  }),
+  page(PATH, 'discovery.read', (visit) => visit.page('Compare scans', '/platforms', Comparison({ visit }))),
+  csvFile(PATH, 'discovery.read', COLUMNS, (visit) => comparisonView(visit).rows),
 ]

@@ -4,17 +4,48 @@ import type { PlatformGroup } from '../../engine/scan/platform-groups.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import type { AccessKind } from '../../registry/contact.ts'
 import { knownText, type RiskTerm as RegistryTerm } from '../../registry/risk-sum.ts'
-import { Bar, Key, Timeline } from '../design/chart.tsx'
+import { registeredPlatform } from '../clients/of-platform.tsx'
+import { Bar, DAY_COLUMNS, Key, Timeline } from '../design/chart.tsx'
 import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
-import { StateTag, Undo, Undone, type UndoView } from '../design/decision.tsx'
 import { CsvLink, Filters } from '../design/list.tsx'
-import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time, volumeText } from '../design/parts.tsx'
+import {
+  aboutText,
+  Card,
+  countOf,
+  countText,
+  Empty,
+  Lines,
+  lastDays,
+  Notice,
+  PageHead,
+  platformPath,
+  StateTag,
+  Tag,
+  Time,
+  volumeText,
+} from '../design/parts.tsx'
 import { queryOf, RangeFields } from '../design/range.tsx'
 import { type Column, countColumn, Table, textColumn } from '../design/table.tsx'
-import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
-import { isWaiting } from './decisions.ts'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
+import { csvTable } from '../http/csv.ts'
+import { form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import {
+  DECISION_ACTIONS,
+  DECISION_WORDS,
+  DecisionCard,
+  type DecisionProps,
+  DONE,
+  History,
+  isWaiting,
+  UNDONE,
+  Undo,
+  undoOf,
+} from './decision.tsx'
+import { decide } from './list.tsx'
 import { managersPath } from './managers.tsx'
-import type { Count, PlatformFinding, PlatformView } from './read-platform.ts'
+import { type Count, type PlatformFinding, type PlatformView, platformView } from './read-platform.ts'
 
 const ACCESS_NAMES: Readonly<Record<AccessKind, string>> = {
   web: 'In a browser',
@@ -65,80 +96,70 @@ interface CountsProps {
 }
 
 function Counts({ counts, names }: CountsProps) {
-  return (
-    <ul class="lines">
-      {counts.map(([what, count]) => (
-        <li key={what}>
-          <span>{names[what] ?? what}</span>
-          <span class="right">{countText(count)}</span>
-        </li>
-      ))}
-    </ul>
-  )
+  return <Lines rows={counts.map(([what, count]) => [names[what] ?? what, countText(count)])} />
 }
 
-interface PlatformProps extends DecisionProps {
-  /** The member may read who uses the platform. */
-  readonly mayReadClients: boolean
-  readonly undo: UndoView | undefined
-}
-
-export function Platform(props: PlatformProps) {
-  const { view, nowMs, mayDecide, mayReadClients } = props
+function Page(props: DecisionProps) {
+  const { visit, view } = props
+  const { nowMs, organization } = visit
   const { name, vendor, type, url, state, finding } = view
   const host = URL.parse(url)?.host
+  const undo = undoOf(visit)
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/platforms">Platforms</a> / {type}
-        </p>
-        <PageHead
-          title={name}
-          about={
-            <span class="facts">
-              <StateTag state={state} />
-              {view.use !== undefined && view.use !== 'ai' && <Tag>{USE_NAMES[view.use]}</Tag>}
-              <span>{vendor}</span>
-              {host !== undefined && (
-                <a href={url} rel="noreferrer">
-                  {host}
-                </a>
-              )}
-              {finding !== undefined && (
-                <span>
-                  first seen <Time ms={finding.firstSeenMs} nowMs={nowMs} />
-                </span>
-              )}
-            </span>
-          }
-        >
-          {mayReadClients && view.isRegistered && (
-            <a class="button" href={platformClientsPath(name) + queryOf(view.range)}>
-              Who uses it
-            </a>
-          )}
-          {mayDecide && view.isRegistered && isWaiting(state) && (
-            <a class="button" href="#decision">
-              Decide
-            </a>
-          )}
-        </PageHead>
-      </div>
-      <DecisionDone {...props} />
-      <Undone done={props.done} />
-      {props.undo?.names.includes(name) && <Undo undo={props.undo} from={name} nowMs={nowMs} />}
+      <PageHead
+        crumb={
+          <>
+            <a href="/platforms">Platforms</a> / {type}
+          </>
+        }
+        title={name}
+        about={
+          <span class="facts">
+            <StateTag state={state} />
+            {view.use !== undefined && view.use !== 'ai' && <Tag>{USE_NAMES[view.use]}</Tag>}
+            <span>{vendor}</span>
+            {host !== undefined && (
+              <a href={url} rel="noreferrer">
+                {host}
+              </a>
+            )}
+            {finding !== undefined && (
+              <span>
+                first seen <Time ms={finding.firstSeenMs} nowMs={nowMs} />
+              </span>
+            )}
+          </span>
+        }
+      >
+        {visit.may('client.read') && view.isRegistered && (
+          <a class="button" href={platformClientsPath(name) + queryOf(view.range)}>
+            Who uses it
+          </a>
+        )}
+        {visit.may('approval.add') && view.isRegistered && isWaiting(state) && (
+          <a class="button" href="#decision">
+            Decide
+          </a>
+        )}
+      </PageHead>
+      {view.decisionPending && (
+        <Notice tone="warn" title="The decision waits for the next scan">
+          <p class="small">The next scan updates the risk on this page and in the API. It is already requested.</p>
+        </Notice>
+      )}
+      {undo?.names.includes(name) && <Undo undo={undo} from={name} nowMs={nowMs} />}
       {finding === undefined ? (
         <>
-          <Empty title={`Not seen in the ${lastDays(view.windowDays)}`}>
+          <Empty title={`Not seen in the ${lastDays(organization.evidenceWindowDays)}`}>
             <p class="muted">{name} is in the registry. Its figures appear here after the first scan with a match.</p>
             <a class="button" href="/platforms">
               Show all platforms
             </a>
           </Empty>
           <div class="two">
-            <Decision {...props} />
-            <History view={view} nowMs={nowMs} />
+            <DecisionCard {...props} />
+            <History {...props} />
           </div>
         </>
       ) : (
@@ -148,29 +169,29 @@ export function Platform(props: PlatformProps) {
   )
 }
 
-interface FindingProps extends PlatformProps {
+interface FindingProps extends DecisionProps {
   readonly finding: PlatformFinding
 }
 
 function Finding(props: FindingProps) {
-  const { view, finding, nowMs } = props
+  const { visit, finding } = props
   return (
     <div class="wide">
       <div class="column">
-        <RiskCard view={view} finding={finding} />
+        <RiskCard {...props} />
         <UsePerDay {...props} />
-        {finding.groups.length > 0 && <Groups view={view} groups={finding.groups} />}
-        <Names view={view} finding={finding} />
-        <History view={view} nowMs={nowMs} />
+        {finding.groups.length > 0 && <Groups {...props} />}
+        <Names {...props} />
+        <History {...props} />
       </div>
       <div class="column">
-        <Decision {...props} />
-        <Confidence finding={finding} windowDays={view.windowDays} />
+        <DecisionCard {...props} />
+        <Confidence {...props} />
         <Card
           title="How it was seen"
           note={
             <>
-              last <Time ms={finding.lastSeenMs} nowMs={nowMs} />
+              last <Time ms={finding.lastSeenMs} nowMs={visit.nowMs} />
             </>
           }
         >
@@ -184,18 +205,18 @@ function Finding(props: FindingProps) {
   )
 }
 
-function UsePerDay({ view, finding, nowMs }: FindingProps) {
-  const { range, windowDays } = view
+function UsePerDay({ visit, view, finding }: FindingProps) {
+  const { range, name } = view
   const use = finding.inRange ?? finding
   return (
     <Card title="Use per day" note={<span class="row">distinct clients {fileOf(view, 'days')}</span>}>
-      <Filters action={`/platforms/${encodeURIComponent(view.name)}`}>
-        <RangeFields range={range} windowDays={windowDays} nowMs={nowMs} />
+      <Filters action={platformPath(name)}>
+        <RangeFields range={range} windowDays={visit.organization.evidenceWindowDays} nowMs={visit.nowMs} />
       </Filters>
       <figure>
         <Timeline
           days={finding.timeline}
-          label={`Distinct clients of ${view.name} per day`}
+          label={`Distinct clients of ${name} per day`}
           unit="client"
           width={600}
           height={240}
@@ -213,7 +234,7 @@ function UsePerDay({ view, finding, nowMs }: FindingProps) {
   )
 }
 
-function Groups({ view, groups }: { readonly view: PlatformView; readonly groups: PlatformFinding['groups'] }) {
+function Groups({ visit, view, finding: { groups } }: FindingProps) {
   const columns: readonly Column<PlatformGroup>[] = [
     {
       ...textColumn('group', 'Group', ({ name }: PlatformGroup) => name),
@@ -242,7 +263,7 @@ function Groups({ view, groups }: { readonly view: PlatformView; readonly groups
       }
       bare
     >
-      <Table id="groups" label="Groups" columns={columns} rows={shown} />
+      <Table visit={visit} id="groups" label="Groups" columns={columns} rows={shown} />
     </Card>
   )
 }
@@ -251,72 +272,60 @@ const GROUPS_SHOWN = 10
 
 /** A term of the risk, and the input that it comes from. */
 interface RiskTerm {
-  readonly id: 'registry' | `registry-${string}` | 'platform' | 'evidence' | 'decision' | 'total'
   readonly input: string
   readonly reason: string
   /** Where the registry has the reason from. */
-  readonly sources: readonly string[]
+  readonly sources?: readonly string[]
   readonly points: number
+  readonly isSum?: boolean
 }
 
-export const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
+const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
   {
     id: 'reason',
     name: 'Reason',
-    cell: ({ id, reason, sources }) => (
+    cell: ({ isSum, reason, sources = [] }) => (
       <>
-        {id === 'total' || id === 'platform' ? <strong>{reason}</strong> : reason}
+        {isSum ? <strong>{reason}</strong> : reason}
         {sources.length > 0 && <p class="small muted">Sources: {sources.join(', ')}</p>}
       </>
     ),
     csv: ({ reason }) => reason,
   },
   { id: 'input', name: 'Input', csv: ({ input }) => input },
-  { id: 'sources', name: 'Sources', csv: ({ sources }) => sources.join(', ') },
+  { id: 'sources', name: 'Sources', csv: ({ sources = [] }) => sources.join(', ') },
   {
     id: 'points',
     name: 'Points',
-    cell: ({ id, points }) =>
-      id === 'total' || id === 'platform' ? <strong class="total">{countText(points)}</strong> : changeText(points),
+    cell: ({ isSum, points }) => (isSum ? <strong class="total">{countText(points)}</strong> : changeText(points)),
     csv: ({ points }) => points,
     number: true,
   },
 ]
 
-/** The risk of a platform as a sum. */
-export function riskTerms(view: PlatformView, { risk, confidence, isApproved }: PlatformFinding): readonly RiskTerm[] {
+/** The risk of a platform as a sum: its class and its known facts, or the registry's score if it is no sum. */
+function riskTerms(
+  { why, sources, terms }: PlatformView,
+  { risk, confidence, isApproved }: PlatformFinding,
+): readonly RiskTerm[] {
   const share = `It is approved, so a share of ${APPROVED_SHARE} counts`
   return [
-    ...registryTerms(view, risk.registry),
-    { id: 'platform', input: '', reason: 'Risk of the platform', sources: [], points: risk.registry },
+    ...(terms.length === 0
+      ? [{ input: 'registry', reason: why, sources, points: risk.registry }]
+      : terms.map((term) => ({ ...term, reason: term.text, sources: term.source ? [sourceText(term)] : [] }))),
+    { input: '', reason: 'Risk of the platform', points: risk.registry, isSum: true },
     {
-      id: 'evidence',
       input: 'evidence',
       reason: `The evidence of use has a confidence of ${confidence.toFixed(2)}`,
-      sources: [],
       points: risk.evidence,
     },
     {
-      id: 'decision',
       input: 'decision',
       reason: isApproved ? share : 'It is not approved, so all of it counts',
-      sources: [],
       points: risk.decision,
     },
-    { id: 'total', input: '', reason: 'Of this, what counts toward the overall risk', sources: [], points: risk.total },
+    { input: '', reason: 'Of this, what counts toward the overall risk', points: risk.total, isSum: true },
   ]
-}
-
-/** The class of the platform and its known facts, or the registry's score if it is no sum. */
-function registryTerms({ why, sources, terms }: PlatformView, points: number): RiskTerm[] {
-  if (terms.length === 0) return [{ id: 'registry', input: 'registry', reason: why, sources, points }]
-  return terms.map((term) => ({
-    id: `registry-${term.input}`,
-    input: term.input,
-    reason: term.text,
-    sources: term.source === undefined ? [] : [sourceText(term)],
-    points: term.points,
-  }))
 }
 
 /** `openai.com, 2026-08-22` */
@@ -326,10 +335,10 @@ function sourceText({ source = '', date }: RegistryTerm): string {
 
 /** The CSV file of a table of the page. */
 function fileOf({ name }: PlatformView, table: string) {
-  return <CsvLink path={`/platforms/${encodeURIComponent(name)}/${table}`} />
+  return <CsvLink path={`${platformPath(name)}/${table}`} />
 }
 
-function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
+function RiskCard({ visit, view, finding }: FindingProps) {
   const known = view.terms.length === 0 ? '' : `. ${knownText(view.terms)}`
   const plans = view.planRisks === '' ? '' : `. With a plan: ${view.planRisks}`
   const note = (
@@ -340,7 +349,7 @@ function RiskCard({ view, finding }: { readonly view: PlatformView; readonly fin
   )
   return (
     <Card title="Risk" note={note} bare>
-      <Table id="risk" label="Risk as a sum" columns={RISK_COLUMNS} rows={riskTerms(view, finding)} />
+      <Table visit={visit} id="risk" label="Risk as a sum" columns={RISK_COLUMNS} rows={riskTerms(view, finding)} />
     </Card>
   )
 }
@@ -350,7 +359,8 @@ function changeText(points: number): string {
   return points < 0 ? `−${countText(-points)}` : countText(points)
 }
 
-function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding; readonly windowDays: number }) {
+function Confidence({ visit, finding }: FindingProps) {
+  const windowDays = visit.organization.evidenceWindowDays
   const { strengths, confidence, used, days } = finding
   const kinds: readonly (readonly [keyof Strengths, string, string])[] = [
     ['domain', 'Name', 'how surely the name means use'],
@@ -378,7 +388,7 @@ function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding
   )
 }
 
-export const NAME_COLUMNS: readonly Column<Count>[] = [
+const NAME_COLUMNS: readonly Column<Count>[] = [
   { id: 'name', name: 'Name', cell: ([name]) => <span class="mono break">{name}</span>, csv: ([name]) => name },
   {
     id: 'matches',
@@ -389,7 +399,7 @@ export const NAME_COLUMNS: readonly Column<Count>[] = [
   },
 ]
 
-function Names({ view, finding: { names, namesTotal } }: Pick<FindingProps, 'view' | 'finding'>) {
+function Names({ visit, view, finding: { names, namesTotal } }: FindingProps) {
   const note = names.length < namesTotal ? `the first ${names.length} of ${namesTotal}` : 'no content, no URL'
   return (
     <Card
@@ -401,7 +411,7 @@ function Names({ view, finding: { names, namesTotal } }: Pick<FindingProps, 'vie
       }
       bare
     >
-      <Table id="names" label="Names seen" columns={NAME_COLUMNS} rows={names} />
+      <Table visit={visit} id="names" label="Names seen" columns={NAME_COLUMNS} rows={names} />
     </Card>
   )
 }
@@ -426,6 +436,51 @@ const ROLE_NAMES: Readonly<Record<string, string>> = {
   docs: 'Documentation',
 }
 
-function clientsText({ clients, isEstimate }: Pick<PlatformFinding, 'clients' | 'isEstimate'>): string {
-  return `${isEstimate ? 'about ' : ''}${countOf(clients, 'client')}`
+function clientsText(use: Pick<PlatformFinding, 'clients' | 'isEstimate'>): string {
+  return `${aboutText(use)} ${use.clients === 1 ? 'client' : 'clients'}`
+}
+
+const PATH = '/platforms/:name'
+
+export const PLATFORM_ROUTES: readonly Route[] = [
+  page(PATH, 'discovery.read', (visit, { name }) => platformPage(visit, name, EMPTY_FORM)),
+  file('risk', RISK_COLUMNS, riskTerms),
+  file('names', NAME_COLUMNS, (_, { names }) => names),
+  file('days', DAY_COLUMNS, (_, { timeline }) => timeline),
+  ...DECISION_WORDS.map((word) =>
+    form(
+      `${PATH}/${word}`,
+      DECISION_ACTIONS[word],
+      async (visit, { name = '' }: { readonly name?: string }) => {
+        await decide(visit, word, [registeredPlatform(visit, name).id])
+        return redirect(`${platformPath(name)}?done=${DONE[word]}`)
+      },
+      { again: (visit, state, { name = '' }: { readonly name?: string }) => platformPage(visit, name, state) },
+    ),
+  ),
+]
+
+/** A table of the page as a CSV file, empty if the last scan did not find the platform. */
+function file<Row>(
+  table: string,
+  columns: readonly Column<Row>[],
+  rowsOf: (view: PlatformView, finding: PlatformFinding) => readonly Row[],
+): Route {
+  return page(`${PATH}/${table}.csv`, 'discovery.read', (visit, { name = '' }: { readonly name?: string }) => {
+    const view = platformView(visit, name)
+    return csvTable(`platform-${table}`, columns, view.finding === undefined ? [] : rowsOf(view, view.finding))
+  })
+}
+
+function platformPage(visit: Visit, name: string, form: FormState): Answer {
+  const view = platformView(visit, name)
+  const { state, finding, decisionPending } = view
+  const counts = finding === undefined ? 'counts as soon as the platform is seen' : 'is in the figures on this page'
+  const more = decisionPending ? '' : `. The decision ${counts}`
+  // The notice of a decision that was replaced meanwhile would be wrong.
+  const done =
+    state === 'waiting'
+      ? { withdrawn: `${name} waits for a decision again${more}` }
+      : { [state]: `${name} is ${state}${more}` }
+  return visit.page(name, '/platforms', Page({ visit, view, form }), { form, done: { ...done, undone: UNDONE } })
 }

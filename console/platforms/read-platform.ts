@@ -1,5 +1,6 @@
 import { dayOf } from '../../engine/kernel/process/clock.ts'
-import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
 import {
@@ -12,145 +13,69 @@ import { lastDaysOf } from '../../engine/scan/periods.ts'
 import { type PlatformGroup, platformGroups } from '../../engine/scan/platform-groups.ts'
 import { recentPlatforms } from '../../engine/scan/recent-use.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
-import type { DecisionState } from '../../engine/store/decisions.ts'
+import { type Decision, type DecisionState, decisionState } from '../../engine/store/decisions.ts'
 import type { BlockListLink } from '../../engine/store/secrets.ts'
 import { statusOf } from '../../engine/store/secrets.ts'
-import type { Use } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
-import { planRisks, plansOf, type RiskTerm, ratedRisk } from '../../registry/risk-sum.ts'
+import { planRisks, plansOf, ratedRisk } from '../../registry/risk-sum.ts'
 import type { DayBar } from '../design/chart.tsx'
+import type { Tone } from '../design/parts.tsx'
 import { type ChosenRange, rangeOf } from '../design/range.tsx'
 import type { Visit } from '../http/visit.ts'
-import { type DecisionView, decisionView } from './decisions.ts'
 
 /** A label with its count, such as a name with its matches. */
 export type Count = readonly [what: string, count: number]
 
-/** The use of a platform in the chosen range. */
-type UseInRange = Pick<
-  PlatformFinding,
-  'used' | 'blocked' | 'clients' | 'isEstimate' | 'bytesSent' | 'bytesReceived' | 'days'
->
-
-/** The findings of the last scan about a platform. */
-export interface PlatformFinding {
-  readonly confidence: number
-  readonly risk: RiskSum
-  /** As the last scan counted it. */
-  readonly isApproved: boolean
-  /** Matches by contact. */
-  readonly used: number
-  readonly blocked: number
-  readonly touched: number
-  readonly clients: number
-  /** The number of clients is an estimate. */
-  readonly isEstimate: boolean
-  /** 0: no log has byte counts. */
-  readonly bytesSent: number
-  readonly bytesReceived: number
-  readonly days: number
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
-  readonly methods: readonly Count[]
-  readonly roles: readonly Count[]
-  /** How it was used, with the names that show it. */
-  readonly access: PublishedPlatform['metadata']['access']
-  /** Clients that used the API without a site or app; undefined if the API was not used. */
-  readonly programmaticClients: number | undefined
-  /** The names with the most matches. */
-  readonly names: readonly Count[]
-  readonly namesTotal: number
-  /** undefined: the use is that of the evidence window. */
-  readonly inRange: UseInRange | undefined
-  /** Distinct clients on each day of the range. */
-  readonly timeline: readonly DayBar[]
-  /** Who used it, the most clients first. Empty: there are no groups, or the member may not read clients. */
-  readonly groups: readonly PlatformGroup[]
-  /** The contribution of each kind of evidence; undefined if the evidence has left the window. */
-  readonly strengths: Strengths | undefined
-}
-
-/**
- * What a platform adds to the overall risk, as a sum. Effective risk = risk of the registry ×
- * confidence × share; the terms are what each factor changes, rounded so that they add up.
- */
-interface RiskSum {
-  /** The registry's score. */
-  readonly registry: number
-  /** What the confidence in the evidence takes away. Not above 0. */
-  readonly evidence: number
-  /** What an approval takes away. Not above 0. */
-  readonly decision: number
-  readonly total: number
-}
-
-export interface PlatformView {
-  readonly name: string
-  readonly vendor: string
-  readonly type: string
-  /** undefined: no match in the evidence window. */
-  readonly use: Use | undefined
-  readonly url: string
-  readonly why: string
-  /** The terms of the registry's score; empty if it is no sum. */
-  readonly terms: readonly RiskTerm[]
-  /** Plans that the registry knows, and the risk of each. */
-  readonly plans: readonly string[]
-  readonly planRisks: string
-  readonly sources: readonly string[]
-  /** The links of block lists that block it, if the member may see them. */
-  readonly blockLists: readonly BlockListLink[] | undefined
-  /** The organization's decision, which the next scan applies. */
-  readonly state: DecisionState
-  /** The last scan applied an earlier decision. */
-  readonly decisionPending: boolean
-  readonly decision: DecisionView
-  readonly windowDays: number
-  /** The use is that of this range. undefined: of the evidence window. */
-  readonly range: ChosenRange | undefined
-  /** undefined if the platform was not seen in the evidence window. */
-  readonly finding: PlatformFinding | undefined
-  /** The platform is in the registry, so it can be decided about. */
-  readonly isRegistered: boolean
-}
-
 const NAMES_SHOWN_MAX = 50
 
-/** A platform by name; undefined if neither the last scan nor the registry has it. */
-export function platformView(visit: Visit, name: string): PlatformView | undefined {
-  const { site, organization } = visit
+/** A platform. @throws Fault NOT_FOUND if neither the last scan nor the registry has it */
+export function platformView(visit: Visit, name: string) {
+  const { site, organization, nowMs } = visit
   const published = publishedPlatform(site.store, organization, name)
   const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
-  if (published === undefined && registered === undefined) return undefined
-  const range = rangeOf(visit.request.query, organization.evidenceWindowDays, visit.nowMs)
-  const decision = decisionView(visit, registered?.id)
-  const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decision.last.state
-  const risk =
-    published?.metadata.risk ?? (registered && ratedRisk(registered, state === 'approved' ? decision.last.plan : ''))
+  if (published === undefined && registered === undefined) {
+    throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the last scan or in the registry`)
+  }
+  const range = rangeOf(visit.request.query, organization.evidenceWindowDays, nowMs)
+  const decisions = registered === undefined ? [] : site.store.decisions.history(organization.id, registered.id)
+  const [last] = decisions
+  const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decisionState(last, nowMs)
+  const plan = state === 'approved' ? (last?.plan ?? '') : ''
+  const risk = published?.metadata.risk ?? (registered && ratedRisk(registered, plan))
   return {
     name,
     vendor: published?.metadata.vendor ?? registered?.vendor ?? '',
     type: published?.metadata.category ?? PLATFORM_TYPES[registered?.platformType ?? 'llm_chat'].category,
+    /** undefined: no match in the evidence window. */
     use: published?.metadata.use,
     url: published?.url ?? registered?.url ?? '',
     why: risk?.why ?? '',
+    /** The terms of the registry's score; empty if it is no sum. */
     terms: risk?.terms ?? [],
     plans: registered === undefined ? [] : plansOf(registered.facts ?? []),
     planRisks: registered === undefined ? '' : planRisks(registered),
     sources: [...new Set((registered?.source ?? []).map(sourceName))],
+    /** undefined: the member may not see them. */
     blockLists: visit.may('block-list-link.read')
       ? blockListsWith(visit, state, registered?.risk.score ?? 0)
       : undefined,
+    /** The organization's decision, which the next scan applies. */
     state,
+    last,
+    history: registered === undefined ? [] : historyOf(visit, registered.id, decisions),
+    /** The last scan applied an earlier decision. */
     decisionPending: published !== undefined && published.metadata.decision !== state,
-    decision,
-    windowDays: organization.evidenceWindowDays,
+    /** The use is that of this range. undefined: of the evidence window. */
     range,
+    /** undefined if the platform was not seen in the evidence window. */
     finding: published && findingOf(visit, published, registered, range),
+    /** The platform can be decided about. */
     isRegistered: registered !== undefined,
   }
 }
+
+export type PlatformView = ReturnType<typeof platformView>
 
 /** Active links, by the state and the risk that they select. */
 function blockListsWith({ site, organization, nowMs }: Visit, state: DecisionState, risk: number): BlockListLink[] {
@@ -160,12 +85,15 @@ function blockListsWith({ site, organization, nowMs }: Visit, state: DecisionSta
   })
 }
 
+export type PlatformFinding = ReturnType<typeof findingOf>
+
+/** The findings of the last scan about a platform. */
 function findingOf(
   visit: Visit,
   published: PublishedPlatform,
   registered: Platform | undefined,
   range: ChosenRange | undefined,
-): PlatformFinding {
+) {
   const { confidence, metadata } = published
   const { risk, approved, clients, days } = metadata
   const contacts = contactsOf(published)
@@ -176,6 +104,7 @@ function findingOf(
   return {
     confidence,
     risk: riskSum({ risk: risk.score, confidence, approved }),
+    /** As the last scan counted it. */
     isApproved: approved,
     ...contacts,
     clients,
@@ -188,12 +117,15 @@ function findingOf(
     methods: largestFirst(Object.entries(metadata.methods)),
     roles: largestFirst(Object.entries(metadata.roles)),
     access: metadata.access,
+    /** Clients that used the API without a site or app; undefined if the API was not used. */
     programmaticClients: metadata.programmatic_clients,
     names: names.slice(0, NAMES_SHOWN_MAX),
     namesTotal: Math.max(names.length, metadata.domains_total),
     timeline: shown,
+    /** undefined: the use is that of the evidence window. */
     inRange: range && useIn(visit, published, range, shown),
     groups: groupsOf(visit, registered, range),
+    /** The contribution of each kind of evidence; undefined if the evidence has left the window. */
     strengths:
       evidence.days === 0
         ? undefined
@@ -214,7 +146,7 @@ function useIn(
   { platform_name }: PublishedPlatform,
   range: ChosenRange,
   timeline: readonly DayBar[],
-): UseInRange {
+) {
   const listed = listedDiscovery(site.store, organization).platforms.filter(({ name }) => name === platform_name)
   const catalog = site.registry.catalogOf(organization.id).platforms
   const [found] = recentPlatforms(site.store, organization, listed, catalog, range).platforms
@@ -224,8 +156,12 @@ function useIn(
   return { used, blocked, clients, isEstimate, bytesSent, bytesReceived, days }
 }
 
-/** Each product is rounded once, so that the terms add up to the total. */
-export function riskSum(finding: RiskOfPlatform): RiskSum {
+/**
+ * What a platform adds to the overall risk, as a sum. Effective risk = risk of the registry ×
+ * confidence × share; the terms are what each factor changes. Each product is rounded once, so that
+ * the terms add up to the total.
+ */
+export function riskSum(finding: RiskOfPlatform) {
   const seen = Math.round(effectiveRisk({ ...finding, approved: false }))
   const total = Math.round(effectiveRisk(finding))
   return { registry: finding.risk, evidence: seen - finding.risk, decision: total - seen, total }
@@ -257,4 +193,37 @@ function largestFirst(counts: Iterable<Count>): Count[] {
 /** `anomalyco/models.dev:providers` is a location in the source `anomalyco/models.dev`. */
 function sourceName(source: string): string {
   return /^([\w.-]+\/[\w.-]+):/.exec(source)?.[1] ?? source
+}
+
+const TONES: Readonly<Record<Decision['kind'], Tone>> = { approved: 'good', rejected: 'bad', withdrawn: 'plain' }
+
+/** An entry of a platform's history. */
+interface HistoryEntry {
+  readonly timeMs: number
+  readonly tone: Tone
+  readonly event: string
+  readonly decision?: Decision
+}
+
+/** Everything that was decided about a platform, newest first; and when it was first detected. */
+function historyOf(
+  { site, organization, nowMs }: Visit,
+  platformId: string,
+  decisions: readonly Decision[],
+): readonly HistoryEntry[] {
+  const history = decisions.flatMap((decision, at): HistoryEntry[] => {
+    const { kind, expiresAtMs, decidedAtMs } = decision
+    const endedAtMs = decisions[at - 1]?.decidedAtMs ?? nowMs
+    const isExpired = expiresAtMs !== 0 && expiresAtMs <= endedAtMs
+    return [
+      ...(isExpired ? [{ timeMs: expiresAtMs, tone: 'warn', event: 'expired' } as const] : []),
+      { timeMs: decidedAtMs, tone: TONES[kind], event: kind, decision },
+    ]
+  })
+  const detection = site.store.evidence.detection(organization.id, platformId)
+  if (detection !== undefined) {
+    history.push({ timeMs: detection.createdAtMs, tone: 'plain', event: 'first detected' })
+  }
+  // The clock may have been set back between two decisions: the sort is stable, so they keep their order.
+  return history.sort((a, b) => b.timeMs - a.timeMs)
 }

@@ -1,22 +1,18 @@
-import type { ComponentChildren, VNode } from 'preact'
+import type { ComponentChildren } from 'preact'
 import type { Action } from '../../engine/admin/actions.ts'
 import { type Secret, type SecretStatus, statusOf } from '../../engine/store/secrets.ts'
-import { Field, FormError, TwoStep } from '../design/form.tsx'
-import { Card, countText, Empty, Notice, SecretText, Time } from '../design/parts.tsx'
-import { type Column, csvOnly, Table, timeColumn } from '../design/table.tsx'
-import { EMPTY_FORM, type FormState, refusedForm } from '../form.ts'
-import { type Answer, redirect } from '../http/answer.ts'
+import { Field, Form, TwoStep } from '../design/form.tsx'
+import { CsvLink } from '../design/list.tsx'
+import { Card, countText, Empty, Notice, PageHead, SecretText, Time } from '../design/parts.tsx'
+import { type Column, csvOnly, Table, timeColumn, type Viewer } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import type { Answer } from '../http/answer.ts'
 import { csvFile } from '../http/csv.ts'
-import { form, page, type Route } from '../http/router.ts'
+import { changeForm, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
-/** The common facts of an API key and a monitoring token. */
-export interface SecretRow {
-  readonly id: string
-  readonly label: string
-  /** The first digits. */
-  readonly visible: string
-  readonly createdAtMs: number
+/** An API key, a monitoring token or a link of block lists. */
+export interface SecretRow extends Secret {
   readonly status: SecretStatus
   /** 0: it does not expire. */
   readonly expiresAtMs: number
@@ -24,26 +20,11 @@ export interface SecretRow {
   readonly endedAtMs: number
 }
 
-export interface SecretsView<Row extends SecretRow> {
-  /** Newest first. */
-  readonly active: readonly Row[]
-  /** Revoked or expired, newest first. */
-  readonly ended: readonly Row[]
-}
-
-export function secretRow(secret: Secret, nowMs: number): SecretRow {
-  const { id, label, visible, createdAtMs, revokedAtMs, expiresAtMs = 0 } = secret
+export function secretRow<S extends Secret>(secret: S, nowMs: number): S & SecretRow {
+  const { revokedAtMs, expiresAtMs = 0 } = secret
   const status = statusOf(secret, nowMs)
   const endedAtMs = status === 'revoked' ? revokedAtMs : status === 'expired' ? expiresAtMs : 0
-  return { id, label, visible, createdAtMs, status, expiresAtMs, endedAtMs }
-}
-
-export function secretsView<Row extends SecretRow>(rows: readonly Row[]): SecretsView<Row> {
-  const newestFirst = [...rows].sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
-  return {
-    active: newestFirst.filter(({ status }) => status === 'active'),
-    ended: newestFirst.filter(({ status }) => status !== 'active'),
-  }
+  return { ...secret, status, expiresAtMs, endedAtMs }
 }
 
 /** A secret that was just created. One page shows it, once. */
@@ -54,96 +35,46 @@ export interface CreatedSecret {
   readonly id: string
 }
 
-/** Input of the pages that create secrets: API keys, monitoring tokens and links of block lists. */
-export interface SecretsProps<Row extends SecretRow> {
-  readonly view: SecretsView<Row>
-  readonly form: FormState
-  readonly nowMs: number
-  readonly mayCreate: boolean
-  readonly mayRevoke: boolean
-  readonly created: CreatedSecret | undefined
-  readonly done: string
-}
-
-interface SecretNoticeProps {
-  readonly kind: 'key' | 'token' | 'secret'
-  readonly created: CreatedSecret | undefined
-  /** How to use the secret. */
-  readonly children: ComponentChildren
-}
-
-/** Shows a new secret. */
-export function SecretNotice({ kind, created, children }: SecretNoticeProps) {
-  return created === undefined ? null : (
-    <Notice title={`Copy the ${kind} “${created.label}” now. It will not be shown again`}>
-      <SecretText id="secret" value={created.raw} />
-      <p class="small">
-        {children} Only a hash of the {kind} is stored here.
-      </p>
-    </Notice>
-  )
-}
-
 export function LabelField({ form, hint }: { readonly form: FormState; readonly hint: string }) {
   return <Field name="label" label="Label" form={form} required maxLength={255} hint={hint} />
 }
 
-/** The label, the first digits and more facts of a secret. */
-export function SecretLabel({
-  row: { label, visible, status, expiresAtMs },
-  prefix,
-  nowMs,
-  children,
-}: {
-  readonly row: SecretRow
-  readonly prefix: string
-  readonly nowMs: number
-  readonly children?: ComponentChildren
-}) {
-  return (
-    <>
-      <strong>{label}</strong>
-      <p class="small muted">
-        <span class="mono">
-          {prefix}
-          {visible}…
-        </span>{' '}
-        {children}
-        {status === 'active' && expiresAtMs > 0 && (
-          <>
-            {' '}
-            · expires <Time ms={expiresAtMs} nowMs={nowMs} />
-          </>
-        )}
-      </p>
-    </>
-  )
-}
-
-/** The column with the label of a secret. `more` is what else it says. */
+/** The column with the label of a secret and its first digits. `more` is what else it says. */
 export function labelColumn<Row extends SecretRow>(
   prefix: string,
-  nowMs: number,
-  more: (row: Row) => ComponentChildren,
+  more: (row: Row, viewer: Viewer) => ComponentChildren,
 ): Column<Row> {
   return {
     id: 'label',
     name: 'Label',
-    cell: (row) => (
-      <SecretLabel row={row} prefix={prefix} nowMs={nowMs}>
-        {more(row)}
-      </SecretLabel>
+    cell: (row, viewer) => (
+      <>
+        <strong>{row.label}</strong>
+        <p class="small muted">
+          <span class="mono">
+            {prefix}
+            {row.visible}…
+          </span>{' '}
+          {more(row, viewer)}
+          {row.status === 'active' && row.expiresAtMs > 0 && (
+            <>
+              {' '}
+              · expires <Time ms={row.expiresAtMs} nowMs={viewer.nowMs} />
+            </>
+          )}
+        </p>
+      </>
     ),
     csv: ({ label }) => label,
   }
 }
 
 /** The facts of a secret that only the CSV file has in columns of their own. */
-export function secretCsvColumns<Row extends SecretRow>(prefix: string, nowMs: number): readonly Column<Row>[] {
+export function secretCsvColumns<Row extends SecretRow>(prefix: string): readonly Column<Row>[] {
   const times: readonly Column<Row>[] = [
-    timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
-    timeColumn('expires', 'Expires', nowMs, ({ expiresAtMs }) => expiresAtMs),
-    timeColumn('ended', 'Ended', nowMs, ({ endedAtMs }) => endedAtMs),
+    timeColumn('created', 'Created', ({ createdAtMs }) => createdAtMs),
+    timeColumn('expires', 'Expires', ({ expiresAtMs }) => expiresAtMs),
+    timeColumn('ended', 'Ended', ({ endedAtMs }) => endedAtMs),
   ]
   return [
     { id: 'begins', name: 'Begins with', csv: ({ visible }) => `${prefix}${visible}` },
@@ -153,22 +84,34 @@ export function secretCsvColumns<Row extends SecretRow>(prefix: string, nowMs: n
 }
 
 /** A column with a button that revokes the secret. */
-export function revokeColumn<Row extends SecretRow>(path: string): Column<Row> {
+export function revokeColumn<Row extends SecretRow>(path: string, action: Action): Column<Row> {
   return {
     id: 'revoke',
     name: 'Revoke',
-    cell: ({ id, label }) => <TwoStep action={`${path}/${id}/revoke`} verb="Revoke" label={label} />,
+    action,
     quiet: true,
+    cell: ({ id, label }) => <TwoStep action={`${path}/${id}/revoke`} verb="Revoke" label={label} />,
   }
 }
 
-interface ActiveSecretsProps<Row extends SecretRow> extends Pick<SecretsProps<Row>, 'form' | 'mayCreate'> {
-  /** The form is posted to this path. */
+/** The page of one kind of secrets. */
+interface SecretPages<Row extends SecretRow> {
   readonly path: string
-  readonly verb: 'Create' | 'Generate'
+  readonly title: string
+  readonly about: string
+  /** More links in the heading. */
+  readonly links?: ComponentChildren
   readonly noun: 'key' | 'token' | 'link'
-  readonly rows: readonly Row[]
+  readonly verb: 'Create' | 'Generate'
+  readonly actions: {
+    readonly read: Action
+    readonly create: 'api-key.create' | 'token.generate' | 'block-list-link.create'
+    readonly revoke: 'api-key.revoke' | 'token.revoke' | 'block-list-link.revoke'
+  }
+  readonly rows: (visit: Visit) => readonly Row[]
   readonly columns: readonly Column<Row>[]
+  /** The columns of revoked and expired secrets, in addition to what became of them. */
+  readonly endedColumns: readonly Column<Row>[]
   /** Active secrets at a time; undefined: no limit. */
   readonly max?: number
   /** Why to create one, while there is none. */
@@ -176,150 +119,134 @@ interface ActiveSecretsProps<Row extends SecretRow> extends Pick<SecretsProps<Ro
   /** What will use a new one. */
   readonly hint: string
   /** More fields of the form. */
-  readonly children?: ComponentChildren
-}
-
-/** The active secrets, and the form that creates another one. */
-export function ActiveSecrets<Row extends SecretRow>(props: ActiveSecretsProps<Row>) {
-  const { path, verb, noun, rows, columns, max, why, hint, form, mayCreate, children } = props
-  const label = `Active ${noun}s`
-  const note = max === undefined ? countText(rows.length) : `${rows.length} of ${max}`
-  return (
-    <div class={mayCreate ? 'wide' : undefined}>
-      {rows.length === 0 ? (
-        <Empty title={`No active ${noun}`}>
-          <p class="muted">{mayCreate ? why : `Ask an admin of the organization to ${verb.toLowerCase()} one.`}</p>
-        </Empty>
-      ) : (
-        <Card title={label} note={note} bare>
-          <Table id={`${noun}s`} label={label} columns={columns} rows={rows} />
-        </Card>
-      )}
-      {mayCreate && (
-        <Card title={`${verb} ${noun}`}>
-          {max !== undefined && rows.length >= max ? (
-            <p class="muted">
-              {max} {noun}s are active, which is the limit. Revoke one first.
-            </p>
-          ) : (
-            <form class="stack" method="post" action={path}>
-              <FormError form={form} />
-              <LabelField form={form} hint={hint} />
-              {children}
-              <button class="first" type="submit">
-                {verb} {noun.charAt(0).toUpperCase() + noun.slice(1)}
-              </button>
-            </form>
-          )}
-        </Card>
-      )}
-    </div>
-  )
-}
-
-interface EndedSecretsProps<Row extends SecretRow> {
-  readonly label: string
-  /** The columns that describe the secret. */
-  readonly columns: readonly Column<Row>[]
-  readonly rows: readonly Row[]
-  readonly nowMs: number
-}
-
-/** The revoked and expired secrets, collapsed. */
-export function EndedSecrets<Row extends SecretRow>({ label, columns, rows, nowMs }: EndedSecretsProps<Row>) {
-  if (rows.length === 0) return null
-  const all: readonly Column<Row>[] = [
-    ...columns,
-    { id: 'status', name: 'Status', cell: ({ status }) => status },
-    { id: 'ended', name: 'When', cell: ({ endedAtMs }) => <Time ms={endedAtMs} nowMs={nowMs} /> },
-  ]
-  return (
-    <details class="past">
-      <summary>{countText(rows.length)} revoked or expired</summary>
-      <div class="card">
-        <Table id="ended" label={label} columns={all} rows={rows} />
-      </div>
-    </details>
-  )
-}
-
-/** What a form that creates a secret contains, or the errors of the form. */
-type NewSecret =
-  | {
-      readonly label: string
-      readonly create: () => Promise<{ readonly raw: string; readonly record: { readonly id: string } }>
-    }
-  | { readonly state: FormState }
-
-export interface SecretPages<Row extends SecretRow> {
-  readonly path: string
-  readonly title: string
-  readonly actions: { readonly read: Action; readonly create: Action; readonly revoke: Action }
-  readonly view: (visit: Visit) => SecretsView<Row>
-  readonly content: (props: SecretsProps<Row>, visit: Visit) => VNode
-  readonly columns: (nowMs: number, mayRevoke: boolean) => readonly Column<Row>[]
-  readonly readNew: (visit: Visit) => NewSecret
-  readonly revoke: (visit: Visit, id: string) => Promise<unknown>
-}
-
-interface Outcome {
-  readonly state: FormState
-  readonly status: number
+  readonly fields?: (form: FormState) => ComponentChildren
+  /** How to use a new secret. */
+  readonly use: ComponentChildren
+  /** More about a new secret. */
+  readonly created?: (created: CreatedSecret, visit: Visit) => ComponentChildren
+  /** Below the list of active secrets. */
+  readonly remark?: ComponentChildren
+  /** The notice after a secret is revoked. */
+  readonly revoked: string
+  readonly create: (visit: Visit) => Promise<{ readonly raw: string; readonly record: { readonly id: string } }>
 }
 
 /** The routes that list secrets, create them, show each new one once, and revoke them. */
 export function secretRoutes<Row extends SecretRow>(pages: SecretPages<Row>): readonly Route[] {
   const { path, actions } = pages
   return [
-    page(path, actions.read, (visit) => secretsPage(pages, visit, { state: EMPTY_FORM, status: 200 })),
-    form(path, actions.create, (visit) => create(pages, visit), { confirmed: true }),
+    page(path, actions.read, (visit) => secretsPage(pages, visit, EMPTY_FORM)),
     form(
-      `${path}/:id/revoke`,
-      actions.revoke,
-      async (visit, { id }) => {
-        await pages.revoke(visit, id)
-        return redirect(`${path}?done=revoked`)
-      },
-      { confirmed: true },
-    ),
-    csvFile({
       path,
-      access: actions.read,
-      columns: ({ nowMs }) => pages.columns(nowMs, false),
-      rows: (visit) => {
-        const { active, ended } = pages.view(visit)
-        return [...active, ...ended]
+      actions.create,
+      async (visit) => {
+        const { raw, record } = await pages.create(visit)
+        const label = visit.request.fields.text('label').trim()
+        return visit.redirectToShow(path, { label, raw, id: record.id } satisfies CreatedSecret)
       },
+      { confirmed: true, again: (visit, state) => secretsPage(pages, visit, state) },
+    ),
+    changeForm(`${path}/:id/revoke`, actions.revoke, (given) => given as { id: string }, `${path}?done=revoked`, {
+      confirmed: true,
+    }),
+    csvFile(path, actions.read, pages.columns, (visit) => {
+      const { active, ended } = listed(pages, visit)
+      return [...active, ...ended]
     }),
   ]
 }
 
-async function create<Row extends SecretRow>(pages: SecretPages<Row>, visit: Visit): Promise<Answer> {
-  const read = pages.readNew(visit)
-  if ('state' in read) return secretsPage(pages, visit, { state: read.state, status: 400 })
-  try {
-    const { raw, record } = await read.create()
-    return visit.redirectToShow(pages.path, { label: read.label, raw, id: record.id } satisfies CreatedSecret)
-  } catch (error) {
-    return secretsPage(pages, visit, refusedForm(error, visit.request.fields))
-  }
+/** Newest first. */
+function listed<Row extends SecretRow>(pages: SecretPages<Row>, visit: Visit) {
+  const rows = pages.rows(visit).toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
+  const isActive = ({ status }: Row): boolean => status === 'active'
+  return { active: rows.filter(isActive), ended: rows.filter((row) => !isActive(row)) }
 }
 
-function secretsPage<Row extends SecretRow>(
-  { path, title, actions, view, content }: SecretPages<Row>,
-  visit: Visit,
-  { state, status }: Outcome,
-): Answer {
-  const { site, nowMs, request } = visit
+function secretsPage<Row extends SecretRow>(pages: SecretPages<Row>, visit: Visit, form: FormState): Answer {
   const created = visit.shownOnce<CreatedSecret>()
-  const props: SecretsProps<Row> = {
-    view: site.store.environment.read(() => view(visit)),
-    form: state,
-    nowMs,
-    mayCreate: visit.may(actions.create),
-    mayRevoke: visit.may(actions.revoke),
-    created,
-    done: request.query.get('done') ?? '',
-  }
-  return visit.page(title, path, content(props, visit), { status, showsSecret: created !== undefined })
+  return visit.page(pages.title, pages.path, Secrets({ pages, visit, form, created }), {
+    form,
+    done: { revoked: pages.revoked },
+    showsSecret: created !== undefined,
+  })
+}
+
+interface SecretsProps<Row extends SecretRow> {
+  readonly pages: SecretPages<Row>
+  readonly visit: Visit
+  readonly form: FormState
+  readonly created: CreatedSecret | undefined
+}
+
+function Secrets<Row extends SecretRow>({ pages, visit, form, created }: SecretsProps<Row>) {
+  const { path, verb, noun, max } = pages
+  const { active, ended } = listed(pages, visit)
+  const mayCreate = visit.may(pages.actions.create)
+  const label = `Active ${noun}s`
+  const kind = noun === 'link' ? 'secret' : noun
+  const endedColumns: readonly Column<Row>[] = [
+    ...pages.endedColumns,
+    { id: 'status', name: 'Status', cell: ({ status }) => status },
+    timeColumn('ended', 'When', ({ endedAtMs }) => endedAtMs),
+  ]
+  return (
+    <>
+      <PageHead title={pages.title} about={pages.about}>
+        {pages.links}
+        {active.length + ended.length > 0 && <CsvLink path={path} />}
+      </PageHead>
+      {created !== undefined && (
+        <Notice title={`Copy the ${kind} “${created.label}” now. It will not be shown again`}>
+          <SecretText id="secret" value={created.raw} />
+          <p class="small">
+            {pages.use} Only a hash of the {kind} is stored here.
+          </p>
+        </Notice>
+      )}
+      {created !== undefined && pages.created?.(created, visit)}
+      <div class={mayCreate ? 'wide' : undefined}>
+        {active.length === 0 ? (
+          <Empty title={`No active ${noun}`}>
+            <p class="muted">
+              {mayCreate ? pages.why : `Ask an admin of the organization to ${verb.toLowerCase()} one.`}
+            </p>
+          </Empty>
+        ) : (
+          <Card title={label} note={max === undefined ? countText(active.length) : `${active.length} of ${max}`} bare>
+            <Table visit={visit} id={`${noun}s`} label={label} columns={pages.columns} rows={active} />
+          </Card>
+        )}
+        {mayCreate && (
+          <Card title={`${verb} ${noun}`}>
+            {max !== undefined && active.length >= max ? (
+              <p class="muted">
+                {max} {noun}s are active, which is the limit. Revoke one first.
+              </p>
+            ) : (
+              <Form action={path} form={form} submit={`${verb} ${noun.charAt(0).toUpperCase()}${noun.slice(1)}`}>
+                <LabelField form={form} hint={pages.hint} />
+                {pages.fields?.(form)}
+              </Form>
+            )}
+          </Card>
+        )}
+      </div>
+      {active.length > 0 && pages.remark}
+      {ended.length > 0 && (
+        <details class="past">
+          <summary>{countText(ended.length)} revoked or expired</summary>
+          <div class="card">
+            <Table
+              visit={visit}
+              id="ended"
+              label={`Revoked and expired ${noun}s`}
+              columns={endedColumns}
+              rows={ended}
+            />
+          </div>
+        </details>
+      )}
+    </>
+  )
 }

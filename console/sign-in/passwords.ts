@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { OverloadError } from '../changes.ts'
+import { type FormFields, RejectedForm } from '../form.ts'
 import type { CheckResult } from '../metrics.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
@@ -28,6 +29,15 @@ export function passwordFault(password: string, names: readonly string[] = []): 
   if (isRepetition(password.toLowerCase()) || isRepetition(core)) return 'This password is too easy to guess'
   if (names.some((name) => name.length >= 3 && coreOf(name) === core)) return 'Do not use a name as the password'
   return isCommonPassword([password.toLowerCase(), core]) ? 'This password is too common' : undefined
+}
+
+/** The new password in the fields `password` and `repeated`. @throws RejectedForm */
+export function newPasswordIn(fields: FormFields, names: readonly string[]): string {
+  const password = fields.text('password')
+  const fault = passwordFault(password, names)
+  if (fault !== undefined) throw new RejectedForm({ password: fault })
+  if (password !== fields.text('repeated')) throw new RejectedForm({ repeated: 'The two passwords differ' })
+  return password
 }
 
 /** Whether an account can have this password. */

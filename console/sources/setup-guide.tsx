@@ -1,20 +1,19 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { z } from 'zod'
 import { SENDER_GROUPS, SENDERS, type SenderFacts, type SenderKind } from '../../engine/admin/senders.ts'
-import type { ReadyLines } from '../../engine/admin/setup.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { keyPin } from '../../engine/kernel/process/key-pin.ts'
 import { type Secret, statusOf } from '../../engine/store/secrets.ts'
-import { FormError, Select } from '../design/form.tsx'
+import { Form, Select } from '../design/form.tsx'
 import { Card, Notice, PageHead, SecretText, Snippet, Tag } from '../design/parts.tsx'
-import { EMPTY_FORM, type FormState, refusedForm } from '../form.ts'
-import type { Answer } from '../http/answer.ts'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import { type Answer, fileAnswer } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import type { IngestListeners } from '../ingest-listeners.ts'
 import { LabelField } from '../secrets/secrets.tsx'
-import type { Site } from '../site.ts'
 
 /** Stands for the token in instructions, unless the token was just generated. */
 const TOKEN_PLACEHOLDER = 'MONITORING_TOKEN'
@@ -23,37 +22,6 @@ const HTTPS_PORT = 9443
 const TLS_PORT = 6514
 const PLAIN_PORT = 514
 
-/** The service's certificate, as senders see it. */
-interface CertificateView {
-  /** SHA-256 of the certificate, as browsers show it. */
-  readonly fingerprint: string
-  /** The pin of its key, for collectors. */
-  readonly pin: string
-  /** The certificate itself in PEM; '' unless it is self-signed. */
-  readonly pem: string
-  /** Names and addresses for which it is valid. */
-  readonly names: readonly string[]
-  /** It is valid for the name in the address of this page. */
-  readonly isValidHere: boolean
-}
-
-interface SenderView extends Pick<SenderKind, 'id' | 'group' | 'name' | 'about' | 'guide'> {
-  readonly steps: ReadyLines['steps']
-  /** The setting that turns on the listener that the sender needs; '' if the listener is on. */
-  readonly missing: string
-}
-
-type TokenChoice = Pick<Secret, 'id' | 'label' | 'visible'>
-
-interface SetupGuideView {
-  /** Active tokens, newest first. */
-  readonly tokens: readonly TokenChoice[]
-  /** The token for senders; undefined until one is chosen. */
-  readonly token: TokenChoice | undefined
-  readonly senders: readonly SenderView[]
-  readonly certificate: CertificateView | undefined
-}
-
 /**
  * Instructions for each kind of sender, filled in with the address, ports and certificate of this
  * service.
@@ -61,7 +29,7 @@ interface SetupGuideView {
  * @param tokenId the chosen token; '' if none is chosen
  * @param raw the token itself, if it was just generated; otherwise ''
  */
-function setupGuideView(visit: Visit, tokenId: string, raw: string): SetupGuideView {
+function setupGuideView(visit: Visit, tokenId: string, raw: string) {
   const { site, organization, nowMs, request } = visit
   const tokens = site.store.monitoringTokens
     .ofOrganization(organization.id)
@@ -84,21 +52,22 @@ function setupGuideView(visit: Visit, tokenId: string, raw: string): SetupGuideV
       certificateFile: '',
     },
   }
-  return { tokens, token, senders: token ? SENDERS.map((kind) => senderView(kind, facts, site)) : [], certificate }
+  return { tokens, token, senders: SENDERS.map((kind) => senderView(kind, facts, site.ingest)), certificate }
 }
 
-function senderView({ steps, needs, ...kind }: SenderKind, facts: SenderFacts, { ingest }: Site): SenderView {
+function senderView({ steps, needs, ...kind }: SenderKind, facts: SenderFacts, ingest: IngestListeners) {
   const missing = {
     https: ingest.httpsPort === undefined ? `INGEST_PORT=${HTTPS_PORT}` : '',
     tls: ingest.tlsPorts.length === 0 ? `SYSLOG_TLS=${TLS_PORT}` : '',
     plain: ingest.plainPorts.length === 0 ? `SYSLOG_UDP=${PLAIN_PORT}` : '',
     none: '',
   }
+  /** The setting that turns on the listener that the sender needs; '' if the listener is on. */
   return { ...kind, steps: steps(facts), missing: missing[needs] }
 }
 
 /** undefined if no listener uses TLS, or if the file cannot be read at the moment. */
-function certificateView(ingest: IngestListeners, hostName: string): CertificateView | undefined {
+function certificateView(ingest: IngestListeners, hostName: string) {
   if (ingest.certificateFile === '') return undefined
   const certificate = readCertificate(ingest.certificateFile)
   if (certificate === undefined) return undefined
@@ -134,28 +103,33 @@ export function hostNameOf(origin: string): string {
 }
 
 interface SetupGuideProps {
-  readonly view: SetupGuideView
+  readonly visit: Visit
+  readonly view: ReturnType<typeof setupGuideView>
   readonly form: FormState
   /** The token that was just generated; '' otherwise. One page shows it, once. */
   readonly raw: string
-  readonly mayGenerate: boolean
-  /** The id of the sender whose instructions are expanded. */
-  readonly open: string
 }
 
-function SetupGuide({ view, form, raw, mayGenerate, open }: SetupGuideProps) {
-  const { token } = view
+function SetupGuide(props: SetupGuideProps) {
+  const { token } = props.view
   return (
     <>
       <PageHead title="Setup" about="Three steps to the first findings" />
       <Steps current={token === undefined ? 1 : 2} tokenId={token?.id} />
       {token === undefined ? (
-        <ChooseToken view={view} form={form} mayGenerate={mayGenerate} />
+        <ChooseToken {...props} />
       ) : (
         <>
-          <ChosenToken token={token} raw={raw} />
-          <Send view={view} open={open} hasRaw={raw !== ''} />
-          <VerifyStep token={token} />
+          <ChosenToken token={token} raw={props.raw} />
+          <Send {...props} />
+          <Card title="Verify">
+            <p class="row">
+              <a class="button first" href={`/monitoring-tokens/${token.id}/verify`}>
+                Verify
+              </a>
+              <span class="muted">Shows what arrives with this token, for up to five minutes.</span>
+            </p>
+          </Card>
         </>
       )}
     </>
@@ -192,21 +166,16 @@ export function Steps({ current, tokenId }: { readonly current: 1 | 2 | 3; reado
 }
 
 /** Step 1. */
-function ChooseToken({ view: { tokens }, form, mayGenerate }: Pick<SetupGuideProps, 'view' | 'form' | 'mayGenerate'>) {
+function ChooseToken({ visit, view: { tokens }, form }: SetupGuideProps) {
+  const mayGenerate = visit.may('token.generate')
   return (
     <div class={mayGenerate && tokens.length > 0 ? 'two' : undefined}>
       {mayGenerate && (
         <Card title="Generate a monitoring token">
-          <form class="stack" method="post" action="/setup-guide">
+          <Form action={PATH} form={form} submit="Generate Token">
             <p class="muted">A collector or a log sender proves with it that its events are yours.</p>
-            <FormError form={form} />
             <LabelField form={form} hint="The sensor or sender that will use it, such as its site." />
-            <p>
-              <button class="first" type="submit">
-                Generate Token
-              </button>
-            </p>
-          </form>
+          </Form>
         </Card>
       )}
       {tokens.length > 0 && (
@@ -234,7 +203,7 @@ function ChooseToken({ view: { tokens }, form, mayGenerate }: Pick<SetupGuidePro
   )
 }
 
-function ChosenToken({ token: { label, visible }, raw }: { readonly token: TokenChoice; readonly raw: string }) {
+function ChosenToken({ token: { label, visible }, raw }: { readonly token: Secret; readonly raw: string }) {
   if (raw !== '') {
     return (
       <Notice title={`Copy the token “${label}” now. It will not be shown again`}>
@@ -251,14 +220,9 @@ function ChosenToken({ token: { label, visible }, raw }: { readonly token: Token
   )
 }
 
-interface SendProps {
-  readonly view: SetupGuideView
-  readonly open: string
-  readonly hasRaw: boolean
-}
-
 /** Step 2. */
-function Send({ view: { senders, certificate }, open, hasRaw }: SendProps) {
+function Send({ visit, view: { senders, certificate }, raw }: SetupGuideProps) {
+  const open = visit.request.query.get('sender')
   return (
     <>
       <Card title="What will send?" note="open one and follow its steps" bare>
@@ -277,7 +241,7 @@ function Send({ view: { senders, certificate }, open, hasRaw }: SendProps) {
       </Card>
       <Card title="About these instructions">
         <ul class="notes">
-          {!hasRaw && (
+          {raw === '' && (
             <li>
               Put the token in place of <code>MONITORING_TOKEN</code>.
             </li>
@@ -286,14 +250,17 @@ function Send({ view: { senders, certificate }, open, hasRaw }: SendProps) {
             The address is that of this page, and the ports are those on which the service listens. If a load balancer
             or a container engine maps them, use the mapped ones.
           </li>
-          {certificate !== undefined && <Certificate certificate={certificate} />}
+          {certificate !== undefined && <CertificateNotes certificate={certificate} />}
         </ul>
       </Card>
     </>
   )
 }
 
-function Certificate({ certificate: { pem, fingerprint, pin, names, isValidHere } }: { certificate: CertificateView }) {
+type Certificate = NonNullable<ReturnType<typeof certificateView>>
+
+function CertificateNotes({ certificate }: { readonly certificate: Certificate }) {
+  const { pem, fingerprint, pin, names, isValidHere } = certificate
   return (
     <>
       {pem !== '' && (
@@ -314,7 +281,7 @@ function Certificate({ certificate: { pem, fingerprint, pin, names, isValidHere 
   )
 }
 
-function Sender({ sender, isOpen }: { readonly sender: SenderView; readonly isOpen: boolean }) {
+function Sender({ sender, isOpen }: { readonly sender: ReturnType<typeof senderView>; readonly isOpen: boolean }) {
   const { id, name, about, missing, steps, guide } = sender
   return (
     <details name="sender" id={id} open={isOpen}>
@@ -344,56 +311,31 @@ function Sender({ sender, isOpen }: { readonly sender: SenderView; readonly isOp
   )
 }
 
-/** Step 3. */
-function VerifyStep({ token: { id } }: { readonly token: TokenChoice }) {
-  return (
-    <Card title="Verify">
-      <p class="row">
-        <a class="button first" href={`/monitoring-tokens/${id}/verify`}>
-          Verify
-        </a>
-        <span class="muted">Shows what arrives with this token, for up to five minutes.</span>
-      </p>
-    </Card>
-  )
-}
-
 const PATH = '/setup-guide'
+
+const newToken = z.object({ label: z.string('Enter a label').trim().min(1, 'Enter a label') })
 
 /** Three steps to the first findings: a token, a sender, and the verification. */
 export const SETUP_GUIDE_ROUTES: readonly Route[] = [
-  page(PATH, 'token.read', (visit) => guidePage(visit, visit.request.query.get('token') ?? '', EMPTY_FORM, 200)),
-  form(PATH, 'token.generate', generate, { confirmed: true }),
+  page(PATH, 'token.read', (visit) => guidePage(visit, EMPTY_FORM)),
+  form(
+    PATH,
+    'token.generate',
+    async (visit) => {
+      const { record, raw } = await visit.change('token.generate', visit.read(newToken))
+      return visit.redirectToShow(`${PATH}?token=${record.id}`, raw)
+    },
+    { confirmed: true, again: (visit, state) => guidePage(visit, state) },
+  ),
   page(`${PATH}/certificate.pem`, 'token.read', ({ site, request }) => {
     const pem = certificateView(site.ingest, hostNameOf(request.origin))?.pem ?? ''
     if (pem === '') throw new Fault('NOT_FOUND', 'The service has no self-signed certificate')
-    return { kind: 'file', type: 'application/x-pem-file', name: 'posture-ca.pem', body: pem, cookies: [] }
+    return fileAnswer('application/x-pem-file', 'posture-ca.pem', pem)
   }),
 ]
 
-async function generate(visit: Visit): Promise<Answer> {
-  const { fields } = visit.request
-  const label = fields.text('label').trim()
-  if (label === '') {
-    return guidePage(visit, '', { values: fields, errors: { label: 'Enter a label' } }, 400)
-  }
-  try {
-    const { record, raw } = await visit.change('token.generate', { label })
-    return visit.redirectToShow(`${PATH}?token=${record.id}`, raw)
-  } catch (error) {
-    const { state, status } = refusedForm(error, fields)
-    return guidePage(visit, '', state, status)
-  }
-}
-
-function guidePage(visit: Visit, tokenId: string, state: FormState, status: number): Answer {
+function guidePage(visit: Visit, form: FormState): Answer {
   const raw = visit.shownOnce<string>() ?? ''
-  const content = SetupGuide({
-    view: visit.site.store.environment.read(() => setupGuideView(visit, tokenId, raw)),
-    form: state,
-    raw,
-    mayGenerate: visit.may('token.generate'),
-    open: visit.request.query.get('sender') ?? '',
-  })
-  return visit.page('Setup', PATH, content, { status, showsSecret: raw !== '' })
+  const view = setupGuideView(visit, visit.request.query.get('token') ?? '', raw)
+  return visit.page('Setup', PATH, SetupGuide({ visit, view, form, raw }), { form, showsSecret: raw !== '' })
 }

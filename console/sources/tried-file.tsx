@@ -1,15 +1,15 @@
-import type { CaptureReport, LogReport, TriedOutcome, TriedPlatform } from '../../dry-run/report.ts'
+import type { LogReport, TriedOutcome, TriedPlatform } from '../../dry-run/report.ts'
 import { percentText } from '../../engine/export/report/text.ts'
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
-import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
+import { coverageJson } from '../../engine/scan/coverage.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import { scoreOf } from '../../registry/risk-sum.ts'
 import { type ChartTone, Key, Shares } from '../design/chart.tsx'
 import { HiddenTraffic } from '../design/coverage.tsx'
 import { Options } from '../design/form.tsx'
-import { Card, countOf, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
-import { type Column, csvOf, Table } from '../design/table.tsx'
+import { Card, countOf, countText, Empty, Figures, Lines, Notice, Risk, Tag, Time } from '../design/parts.tsx'
+import { type Column, countColumn, csvOf, Table, timeColumn } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 import { KEPT_MS } from '../try-file/limits.ts'
 import type { Outcome } from '../try-file/upload.ts'
@@ -18,25 +18,6 @@ interface TriedRow extends TriedPlatform {
   readonly type: string
   readonly risk: number
   readonly approved: boolean
-}
-
-/** What an uploaded file would show. */
-export interface TriedView {
-  readonly fileName: string
-  /** Bytes of the file as it was sent. */
-  readonly fileBytes: number
-  readonly report: CaptureReport | LogReport
-  readonly platforms: readonly TriedRow[]
-  readonly matches: number
-  /** Times of the first and last listed match; undefined if there is none. */
-  readonly firstMs: number | undefined
-  readonly lastMs: number | undefined
-  /** Of a capture. */
-  readonly coverage: CoverageJson | undefined
-  /** Of a log: the share of messages that were understood, 0 to 1. */
-  readonly understood: number
-  readonly windowDays: number
-  readonly adding: Adding
 }
 
 /**
@@ -52,90 +33,83 @@ type Token = readonly [id: string, label: string]
 
 export type ReadFile = Extract<Outcome, { kind: 'read' }>
 
-/** Adds what the organization's registry and approvals say about the platforms. */
-export function triedFile(
-  { site, organization, nowMs }: Visit,
-  { name, bytes, report }: ReadFile,
-  adding: Adding,
-): TriedView {
+/** What the organization's registry and approvals say about the platforms of a file. */
+export function triedFile({ site, organization, nowMs }: Visit, file: ReadFile, adding: Adding) {
+  const { report } = file
   const matcher = site.registry.matcherOf(organization.id)
   const { approved, plans } = site.store.decisions.inForce(organization.id, nowMs)
   const platforms = report.platforms.flatMap((tried): TriedRow[] => {
     const platform = matcher.platform(tried.id)
     if (platform === undefined) return []
-    const { category } = PLATFORM_TYPES[platform.platformType]
-    return [
-      {
-        ...tried,
-        name: platform.name,
-        type: category,
-        risk: scoreOf(platform, plans),
-        approved: approved.has(tried.id),
-      },
-    ]
+    const { category: type } = PLATFORM_TYPES[platform.platformType]
+    const risk = scoreOf(platform, plans)
+    return [{ ...tried, name: platform.name, type, risk, approved: approved.has(tried.id) }]
   })
-  const isCapture = report.kind === 'capture'
   return {
-    fileName: name,
-    fileBytes: bytes,
-    report,
-    platforms,
-    matches: isCapture ? report.coverage.names_matched : report.outcomes.matched,
-    firstMs: platforms.length > 0 ? Math.min(...platforms.map(({ firstMs }) => firstMs)) : undefined,
-    lastMs: platforms.length > 0 ? Math.max(...platforms.map(({ lastMs }) => lastMs)) : undefined,
-    coverage: isCapture ? coverageJson({ sensors: 1, days: 1, counters: report.coverage }) : undefined,
-    understood: isCapture ? 1 : understoodShare(report),
+    ...{ file, report, platforms, adding },
+    matches: report.kind === 'capture' ? report.coverage.names_matched : report.outcomes.matched,
     windowDays: organization.evidenceWindowDays,
-    adding,
   }
 }
 
+export type TriedView = ReturnType<typeof triedFile>
+
+/** The share of messages that were understood, 0 to 1. */
 function understoodShare({ messages, outcomes }: LogReport): number {
   const not = outcomes.rejected + outcomes.unknown + outcomes.ambiguous
   return messages === 0 ? 0 : 1 - not / messages
 }
 
 interface TriedFileProps {
+  readonly visit: Visit
   readonly view: TriedView
-  readonly nowMs: number
-  readonly mayReadTokens: boolean
 }
 
 /** What a file showed. */
-export function TriedFile({ view, nowMs, mayReadTokens }: TriedFileProps) {
-  const { report, platforms, coverage } = view
+export function TriedFile({ visit, view }: TriedFileProps) {
+  const { file, report, platforms } = view
+  const hasOthers = report.unmatchedNames.length > 0
   return (
     <>
       <p class="muted break" data-tried>
-        <strong>{view.fileName}</strong>: {kindText(view)}
+        <strong>{file.name}</strong>: {kindText(view)}
       </p>
       <Remarks view={view} />
-      <Figures view={view} nowMs={nowMs} />
+      <Summary visit={visit} view={view} />
       <Add view={view} />
       {platforms.length > 0 ? (
-        <FoundPlatforms view={view} nowMs={nowMs} />
+        <FoundPlatforms visit={visit} view={view} />
       ) : (
         <Empty title="No AI platform in this file">
           <p class="muted">{nothingFound(view)}</p>
         </Empty>
       )}
       <div class="two">
-        {coverage === undefined ? (
-          <Outcomes report={report as LogReport} />
+        {report.kind === 'log' ? (
+          <Outcomes report={report} />
         ) : (
-          <HiddenTraffic coverage={coverage} title="What a sensor could not see" />
+          <HiddenTraffic
+            coverage={coverageJson({ sensors: 1, days: 1, counters: report.coverage })}
+            title="What a sensor could not see"
+          />
         )}
-        {report.unmatchedNames.length > 0 ? <OtherNames view={view} /> : <NextStep {...{ view, mayReadTokens }} />}
+        {hasOthers ? (
+          <Card title="Most frequent other names" note="of no platform in the registry">
+            <Lines rows={report.unmatchedNames.map(({ name, count }) => [name, countText(count)])} />
+          </Card>
+        ) : (
+          <NextStep visit={visit} view={view} />
+        )}
       </div>
       {report.kind === 'log' && report.problems.length > 0 && <Problems report={report} />}
-      {report.unmatchedNames.length > 0 && <NextStep {...{ view, mayReadTokens }} />}
+      {hasOthers && <NextStep visit={visit} view={view} />}
     </>
   )
 }
 
-function kindText({ report, fileBytes }: TriedView): string {
+function kindText({ report, file }: TriedView): string {
   const packed = report.compression === 'none' ? '' : `, ${report.compression}`
-  const size = `${sizeText(fileBytes)}${packed}`
+  const size = `${sizeText(file.bytes)}${packed}`
   if (report.kind === 'capture') return `a capture in ${report.format} format, ${size}`
   const [first, ...others] = report.formats
   if (first === undefined) return `a log in no known format, ${size}`
@@ -194,42 +168,39 @@ function Remarks({ view }: { readonly view: TriedView }) {
   )
 }
 
-function Figures({ view, nowMs }: { readonly view: TriedView; readonly nowMs: number }) {
-  const { report, matches, firstMs, lastMs, understood } = view
+function Summary({ visit: { nowMs }, view: { report, matches, platforms } }: TriedFileProps) {
   const isCapture = report.kind === 'capture'
+  const firstMs = Math.min(...platforms.map((each) => each.firstMs))
+  const lastMs = Math.max(...platforms.map((each) => each.lastMs))
   return (
-    <dl class="figures">
-      <div>
-        <dt>AI platforms</dt>
-        <dd>{countText(report.platformsTotal)}</dd>
-        <dd>{countText(view.platforms.filter(({ approved }) => !approved).length)} not approved</dd>
-      </div>
-      <div>
-        <dt>Matches</dt>
-        <dd>{countText(matches)}</dd>
-        <dd>
-          {isCapture ? `of ${countOf(report.coverage.names, 'name')}` : `of ${countOf(report.messages, 'message')}`}
-        </dd>
-      </div>
-      <div>
-        <dt>{isCapture ? 'Packets' : 'Lines'}</dt>
-        <dd>{countText(isCapture ? report.coverage.packets : report.lines)}</dd>
-        <dd>{isCapture ? 'read' : `${percentText(understood)} of the messages understood`}</dd>
-      </div>
-      <div>
-        <dt>Time of the matches</dt>
-        <dd>{firstMs === undefined || lastMs === undefined ? '–' : spanText(lastMs - firstMs)}</dd>
-        <dd>
-          {firstMs === undefined ? (
+    <Figures
+      figures={[
+        [
+          'AI platforms',
+          countText(report.platformsTotal),
+          `${countText(platforms.filter(({ approved }) => !approved).length)} not approved`,
+        ],
+        [
+          'Matches',
+          countText(matches),
+          `of ${isCapture ? countOf(report.coverage.names, 'name') : countOf(report.messages, 'message')}`,
+        ],
+        isCapture
+          ? ['Packets', countText(report.coverage.packets), 'read']
+          : ['Lines', countText(report.lines), `${percentText(understoodShare(report))} of the messages understood`],
+        [
+          'Time of the matches',
+          platforms.length === 0 ? '–' : spanText(lastMs - firstMs),
+          platforms.length === 0 ? (
             'no match'
           ) : (
             <>
               first <Time ms={firstMs} nowMs={nowMs} />
             </>
-          )}
-        </dd>
-      </div>
-    </dl>
+          ),
+        ],
+      ]}
+    />
   )
 }
 
@@ -288,80 +259,64 @@ function spanText(ms: number): string {
   return `${Math.round(ms / unitMs)} ${unit}`
 }
 
-function platformColumns(nowMs: number): readonly Column<TriedRow>[] {
-  return [
-    {
-      id: 'name',
-      name: 'Platform',
-      cell: ({ name, names }) => (
-        <>
-          <strong>{name}</strong>
-          <p class="small muted break">{names.join(', ')}</p>
-        </>
-      ),
-      csv: ({ name }) => name,
-    },
-    { id: 'names', name: 'Names', csv: ({ names }) => names.join(' ') },
-    { id: 'type', name: 'Type', cell: ({ type }) => type, csv: ({ type }) => type, wide: true },
-    { id: 'risk', name: 'Risk', cell: ({ risk }) => Risk({ score: risk }), csv: ({ risk }) => risk, number: true },
-    {
-      id: 'approved',
-      name: 'Approved',
-      cell: ({ approved }) => (approved ? Tag({ tone: 'good', children: 'approved' }) : 'no'),
-      csv: ({ approved }) => String(approved),
-      wide: true,
-    },
-    {
-      id: 'clients',
-      name: 'Clients',
-      cell: ({ clients, clientsIncomplete }) => `${clientsIncomplete ? 'at least ' : ''}${countText(clients)}`,
-      csv: ({ clients }) => clients,
-      number: true,
-    },
-    {
-      id: 'matches',
-      name: 'Matches',
-      cell: ({ matches }) => countText(matches),
-      csv: ({ matches }) => matches,
-      number: true,
-      wide: true,
-    },
-    { id: 'first', name: 'First seen', csv: ({ firstMs }) => isoSeconds(firstMs) },
-    {
-      id: 'last',
-      name: 'Last seen',
-      cell: ({ lastMs }) => Time({ ms: lastMs, nowMs }),
-      csv: ({ lastMs }) => isoSeconds(lastMs),
-      number: true,
-      wide: true,
-    },
-  ]
-}
+const COLUMNS: readonly Column<TriedRow>[] = [
+  {
+    id: 'name',
+    name: 'Platform',
+    cell: ({ name, names }) => (
+      <>
+        <strong>{name}</strong>
+        <p class="small muted break">{names.join(', ')}</p>
+      </>
+    ),
+    csv: ({ name }) => name,
+  },
+  { id: 'names', name: 'Names', csv: ({ names }) => names.join(' ') },
+  { id: 'type', name: 'Type', cell: ({ type }) => type, csv: ({ type }) => type, wide: true },
+  { id: 'risk', name: 'Risk', cell: ({ risk }) => Risk({ score: risk }), csv: ({ risk }) => risk, number: true },
+  {
+    id: 'approved',
+    name: 'Approved',
+    cell: ({ approved }) => (approved ? Tag({ tone: 'good', children: 'approved' }) : 'no'),
+    csv: ({ approved }) => String(approved),
+    wide: true,
+  },
+  {
+    id: 'clients',
+    name: 'Clients',
+    cell: ({ clients, clientsIncomplete }) => `${clientsIncomplete ? 'at least ' : ''}${countText(clients)}`,
+    csv: ({ clients }) => clients,
+    number: true,
+  },
+  { ...countColumn('matches', 'Matches', ({ matches }: TriedRow) => matches), wide: true },
+  { id: 'first', name: 'First seen', csv: ({ firstMs }) => isoSeconds(firstMs) },
+  { ...timeColumn('last', 'Last seen', ({ lastMs }: TriedRow) => lastMs), number: true, wide: true },
+]
 
-function FoundPlatforms({ view, nowMs }: { readonly view: TriedView; readonly nowMs: number }) {
-  const columns = platformColumns(nowMs)
-  const { platforms, report } = view
+function FoundPlatforms({ visit, view: { platforms, report } }: TriedFileProps) {
   // Nothing is stored, so there is no address to load the file from.
-  const csv = `data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(columns, platforms))}`
+  const csv = `data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(COLUMNS, platforms))}`
   return (
-    <section class="card">
-      <header>
-        <h2>Platforms that would be found</h2>
+    <Card
+      title="Platforms that would be found"
+      note={
         <a class="button" href={csv} download="tried-file.csv">
           CSV
         </a>
-      </header>
-      <Table id="tried" label="Platforms that would be found" columns={columns} rows={platforms} />
+      }
+      bare
+    >
+      <Table visit={visit} id="tried" label="Platforms that would be found" columns={COLUMNS} rows={platforms} />
       {report.platformsTotal > platforms.length && (
         <p class="muted body">
           The {countText(platforms.length)} with the most matches of {countText(report.platformsTotal)}.
         </p>
       )}
-    </section>
+    </Card>
   )
 }
 
-function nothingFound({ report, understood }: TriedView): string {
+function nothingFound({ report }: TriedView): string {
   if (report.kind === 'capture') {
     if (report.coverage.packets === 0) return 'The capture has no packet.'
     return report.coverage.names === 0
@@ -374,7 +329,7 @@ function nothingFound({ report, understood }: TriedView): string {
   if (noDomain > 0 && matched + unmatched + ambiguous === 0) {
     return 'No line names a host. Let the device log host names: DNS questions, URLs or TLS server names.'
   }
-  return understood < 0.5
+  return understoodShare(report) < 0.5
     ? 'Most lines were not understood. The reasons are below.'
     : 'None of its names belongs to a platform of the registry.'
 }
@@ -398,39 +353,20 @@ function Outcomes({ report }: { readonly report: LogReport }) {
         parts={OUTCOMES.map(([outcome, tone]) => ({ tone, share: outcomes[outcome] / all }))}
         label={`${percentText(outcomes.matched / all)} of the messages name an AI platform`}
       />
-      <ul class="lines">
-        {OUTCOMES.filter(([outcome]) => outcomes[outcome] > 0).map(([outcome, tone, what]) => (
-          <li key={outcome}>
-            <Key tone={tone}>{what}</Key>
-            <span class="right">
-              {percentText(outcomes[outcome] / all)} · {countText(outcomes[outcome])}
-            </span>
-          </li>
-        ))}
-        {formats.length > 1 &&
-          formats.map(({ id, messages: count }) => (
-            <li key={id}>
-              <span>Format {id}</span>
-              <span class="right">{countText(count)}</span>
-            </li>
-          ))}
-      </ul>
-    </Card>
-  )
-}
-
-function OtherNames({ view }: { readonly view: TriedView }) {
-  const { unmatchedNames } = view.report
-  return (
-    <Card title="Most frequent other names" note="of no platform in the registry">
-      <ul class="lines">
-        {unmatchedNames.map(({ name, count }) => (
-          <li key={name}>
-            <span class="break">{name}</span>
-            <span class="right">{countText(count)}</span>
-          </li>
-        ))}
-      </ul>
+      <Lines
+        rows={[
+          ...OUTCOMES.filter(([outcome]) => outcomes[outcome] > 0).map(
+            ([outcome, tone, what]) =>
+              [
+                <Key tone={tone}>{what}</Key>,
+                `${percentText(outcomes[outcome] / all)} · ${countText(outcomes[outcome])}`,
+              ] as const,
+          ),
+          ...(formats.length > 1 ? formats : []).map(
+            ({ id, messages: count }) => [`Format ${id}`, countText(count)] as const,
+          ),
+        ]}
+      />
     </Card>
   )
 }
@@ -472,12 +408,12 @@ function nextStep(report: TriedView['report']): readonly [title: string, text: s
   ]
 }
 
-function NextStep({ view, mayReadTokens }: { readonly view: TriedView; readonly mayReadTokens: boolean }) {
+function NextStep({ visit, view }: TriedFileProps) {
   const [title, text] = nextStep(view.report)
   return (
     <Empty title={title}>
       <p class="muted">{text}</p>
-      {mayReadTokens && (
+      {visit.may('token.read') && (
         <a class="button" href="/setup-guide">
           Setup
         </a>

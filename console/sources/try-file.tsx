@@ -1,10 +1,10 @@
-import type { VNode } from 'preact'
 import type { Order } from '../../dry-run/report.ts'
 import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { statusOf } from '../../engine/store/secrets.ts'
+import { ActionButton, Hidden } from '../design/form.tsx'
 import { countOf, Notice, PageHead } from '../design/parts.tsx'
 import type { Answer } from '../http/answer.ts'
 import { form, page, type Route, uploadForm } from '../http/router.ts'
@@ -17,8 +17,7 @@ import { receiveFile } from '../try-file/upload.ts'
 import { type Adding, type ReadFile, TriedFile, type TriedView, triedFile } from './tried-file.tsx'
 
 interface TryFileProps {
-  readonly nowMs: number
-  readonly mayReadTokens: boolean
+  readonly visit: Visit
   readonly error?: string
   readonly tried?: TriedView
   readonly added?: Added | undefined
@@ -31,12 +30,12 @@ type Added = (AddedFile | { readonly problem: string }) & { readonly again: AddF
 type AddForm = Readonly<Record<'file' | 'token', string>>
 
 /** A form for a file, below what the last file showed. */
-function TryFile({ nowMs, mayReadTokens, error, tried, added }: TryFileProps) {
+function TryFile({ visit, error, tried, added }: TryFileProps) {
   return (
     <>
       <PageHead title="Try a file" about="What a capture or a log would show, before anything of it is stored." />
       {added !== undefined && <AddedNotice added={added} />}
-      {tried !== undefined && <TriedFile view={tried} nowMs={nowMs} mayReadTokens={mayReadTokens} />}
+      {tried !== undefined && <TriedFile visit={visit} view={tried} />}
       <FileForm title={tried === undefined ? 'Choose a file' : 'Try another file'} error={error} />
     </>
   )
@@ -61,11 +60,7 @@ function AddedNotice({ added }: { readonly added: Added }) {
           {outsideWindow > 0 && `: ${countOf(outsideWindow, 'match is', 'matches are')} older than the evidence window`}
           . {matched > outsideWindow && 'The next scan counts them.'}
         </p>
-        {waiting > 0 && (
-          <form method="post" action="/scan">
-            <button type="submit">Scan now</button>
-          </form>
-        )}
+        {waiting > 0 && <ActionButton action="/scan">Scan now</ActionButton>}
       </Notice>
       {fault !== '' && (
         <Notice tone="warn" title="Only a part of the file was added">
@@ -81,8 +76,7 @@ function AddAgain({ form }: { readonly form: AddForm | undefined }) {
   if (form === undefined) return null
   return (
     <form method="post" action={`${PATH}/add`}>
-      <input type="hidden" name="file" value={form.file} />
-      <input type="hidden" name="token" value={form.token} />
+      <Hidden fields={Object.entries(form)} />
       <button type="submit" data-busy="Adding …">
         Add it again
       </button>
@@ -136,19 +130,20 @@ const PATH = '/try-file'
 
 /** What a capture or a log would show, and the storing of a log that was tried. */
 export const TRY_FILE_ROUTES: readonly Route[] = [
-  page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, content(visit, { added: visit.shownOnce<Added>() }))),
+  page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, TryFile({ visit, added: visit.shownOnce<Added>() }))),
   uploadForm(PATH, 'file.try', async (visit, upload) => {
     const { counters, keptFiles } = visit.site
     const copy = visit.may('ingest.file') ? keptFiles.begin() : undefined
     const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled), copy)
     if (outcome.kind === 'read') {
-      counters.noteTriedFile('read')
-      return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome, await adding(visit, outcome)) }))
+      counters.note('triedFile', 'read')
+      const tried = triedFile(visit, outcome, await adding(visit, outcome))
+      return visit.page(TITLE, PATH, TryFile({ visit, tried }))
     }
     const { status, message } = outcome
-    counters.noteTriedFile(RETRY_STATUSES.has(status) ? 'busy' : status < 500 ? 'refused' : 'failed')
+    counters.note('triedFile', RETRY_STATUSES.has(status) ? 'busy' : status < 500 ? 'refused' : 'failed')
     const fields = RETRY_STATUSES.has(status) ? ['retry-after', String(RETRY_SECONDS)] : []
-    return visit.page(TITLE, PATH, content(visit, { error: message }), { status, fields })
+    return visit.page(TITLE, PATH, TryFile({ visit, error: message }), { status, fields })
   }),
   form(`${PATH}/add`, 'ingest.file', add),
 ]
@@ -190,10 +185,6 @@ async function add(visit: Visit): Promise<Answer> {
 
 const RETRY_STATUSES: ReadonlySet<number> = new Set([429, 503])
 const RETRY_SECONDS = 60
-
-function content(visit: Visit, result: Pick<TryFileProps, 'error' | 'tried' | 'added'> = {}): VNode {
-  return TryFile({ nowMs: visit.nowMs, mayReadTokens: visit.may('token.read'), ...result })
-}
 
 /** Starts the process that reads the file, with the organization's registry. */
 function started({ site, organization, nowMs }: Visit, isCanceled: () => boolean): Promise<FileProcess | Unready> {

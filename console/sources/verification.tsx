@@ -1,15 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { type Arrival, arrivalsSince, VERIFY_MS, VERIFY_SINCE_MS } from '../../engine/admin/verify.ts'
-import { type Instead, insteadOf } from '../../engine/admin/verify-instead.ts'
+import { insteadOf } from '../../engine/admin/verify-instead.ts'
 import { HOUR_MS, isoSeconds, MINUTE_MS, SECOND_MS } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import type { MonitoringToken } from '../../engine/store/secrets.ts'
-import { type SecretStatus, statusOf } from '../../engine/store/secrets.ts'
-import type { Store } from '../../engine/store/store.ts'
+import { statusOf } from '../../engine/store/secrets.ts'
 import { Bar } from '../design/chart.tsx'
 import { CsvLink } from '../design/list.tsx'
-import { Card, countText, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
+import { Card, countText, Figures, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
 import { type Column, countColumn, Table } from '../design/table.tsx'
 import { redirect } from '../http/answer.ts'
 import { csvTable } from '../http/csv.ts'
@@ -27,33 +26,12 @@ const PLATFORMS_SHOWN = 12
 const STARTED_MAX_MS = HOUR_MS - VERIFY_SINCE_MS - MINUTE_MS
 /** Without an event after this time, the page says what arrived so far. */
 const EXPLAIN_AFTER_MS = 10 * SECOND_MS
-/** The explanation reads many records, so it is read at most this often. */
-const EXPLAIN_EVERY_MS = 2 * SECOND_MS
 
-interface VerificationView {
-  readonly tokenId: string
-  readonly label: string
-  readonly visible: string
-  readonly status: SecretStatus
-  /**
-   * `verified`: events arrived. `ended`: none arrived in time. `inactive`: the token is revoked or
-   * expired.
-   */
-  readonly state: 'waiting' | 'verified' | 'ended' | 'inactive'
-  readonly startedMs: number
-  /** At most VERIFY_MS. */
-  readonly elapsedMs: number
-  readonly messages: number
-  readonly events: number
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
-  readonly senders: readonly Arrival[]
-  readonly moreSenders: number
-  /** Names of AI platforms in the events that arrived. */
-  readonly platforms: readonly string[]
-  readonly morePlatforms: number
-  readonly instead: readonly Instead[]
-}
+/**
+ * `verified`: events arrived. `ended`: none arrived in time. `inactive`: the token is revoked or
+ * expired.
+ */
+type State = 'waiting' | 'verified' | 'ended' | 'inactive'
 
 /** The start of a verification in a query; undefined if a new one must begin. */
 function startOf(query: URLSearchParams, nowMs: number): number | undefined {
@@ -71,39 +49,29 @@ function arrivalsOf({ site, organization }: Visit, { id }: MonitoringToken, star
  * What has arrived with a token since shortly before `startedMs`. The query has the start and the
  * store has the counts, so nothing is kept between two requests of a verification.
  */
-function verificationView(visit: Visit, token: MonitoringToken, startedMs: number): VerificationView {
-  const { nowMs } = visit
+function verificationView(visit: Visit, token: MonitoringToken, startedMs: number) {
+  const { site, organization, nowMs } = visit
   const sinceMs = startedMs - VERIFY_SINCE_MS
   const status = statusOf(token, nowMs)
-  const tokenIds = new Set([token.id])
   const senders = arrivalsOf(visit, token, startedMs)
   const sum = (of: (arrival: Arrival) => number): number => senders.reduce((total, each) => total + of(each), 0)
   const events = sum((each) => each.events)
   const elapsedMs = Math.min(VERIFY_MS, nowMs - startedMs)
-  const hasEnded = elapsedMs >= VERIFY_MS
-  const isActive = status === 'active'
-  const state = !isActive ? 'inactive' : events > 0 ? 'verified' : hasEnded ? 'ended' : 'waiting'
-  const platforms = state === 'verified' ? platformsSince(visit, sinceMs, events) : []
+  const state: State =
+    status !== 'active' ? 'inactive' : events > 0 ? 'verified' : elapsedMs >= VERIFY_MS ? 'ended' : 'waiting'
   const explains = state === 'ended' || (state === 'waiting' && elapsedMs >= EXPLAIN_AFTER_MS)
   return {
-    tokenId: token.id,
-    label: token.label,
-    visible: token.visible,
-    status,
-    state,
-    startedMs,
-    elapsedMs,
+    ...{ token, status, state, startedMs, elapsedMs, events, senders },
     messages: sum((each) => each.messages),
-    events,
     firstSeenMs: senders.length === 0 ? 0 : Math.min(...senders.map((each) => each.firstSeenMs)),
     lastSeenMs: senders[0]?.timeMs ?? 0,
-    senders: senders.slice(0, SENDERS_SHOWN),
-    moreSenders: Math.max(0, senders.length - SENDERS_SHOWN),
-    platforms: platforms.slice(0, PLATFORMS_SHOWN),
-    morePlatforms: Math.max(0, platforms.length - PLATFORMS_SHOWN),
-    instead: explains ? explanation(visit, tokenIds, sinceMs) : [],
-  }
+    /** Names of AI platforms in the events that arrived. */
+    platforms: state === 'verified' ? platformsSince(visit, sinceMs, events) : [],
+    instead: explains ? insteadOf(site.store, organization, new Set([token.id]), sinceMs, nowMs) : [],
+  } as const
 }
+
+type VerificationView = ReturnType<typeof verificationView>
 
 /**
  * Platforms in the organization's newest events: those that wait for a scan, and those that a scan
@@ -122,27 +90,6 @@ function platformsSince({ site, organization }: Visit, sinceMs: number, events: 
   return [...new Set([...waiting, ...found])].sort()
 }
 
-interface Explained {
-  readonly key: string
-  readonly readMs: number
-  readonly instead: readonly Instead[]
-}
-/** The last explanation of each store: one entry, whatever the number of verifications. */
-const EXPLAINED = new WeakMap<Store, Explained>()
-
-function explanation(
-  { site, organization, nowMs }: Visit,
-  tokenIds: ReadonlySet<string>,
-  sinceMs: number,
-): readonly Instead[] {
-  const key = [organization.id, ...tokenIds, sinceMs].join(' ')
-  const last = EXPLAINED.get(site.store)
-  if (last?.key === key && nowMs - last.readMs < EXPLAIN_EVERY_MS) return last.instead
-  const instead = insteadOf(site.store, organization, tokenIds, sinceMs, nowMs)
-  EXPLAINED.set(site.store, { key, readMs: nowMs, instead })
-  return instead
-}
-
 /** How often the browser asks while no event has arrived, and afterwards. */
 const WAITING_POLL_MS = 500
 const VERIFIED_POLL_MS = 2000
@@ -150,18 +97,16 @@ const VERIFIED_POLL_MS = 2000
 const RELOAD_SECONDS = 2
 
 interface VerificationProps {
+  readonly visit: Visit
   readonly view: VerificationView
-  readonly nowMs: number
 }
 
 /** The title of the page, which shows the state in a tab of the browser. */
-function verificationTitle({ state }: VerificationView): string {
-  return { waiting: 'Verifying', verified: 'Verified', ended: 'Not verified', inactive: 'Not verified' }[state]
-}
-
-/** When a browser without scripts loads the page again; undefined if it does not. */
-function reloadSeconds({ state }: VerificationView): number | undefined {
-  return state === 'waiting' ? RELOAD_SECONDS : undefined
+const TITLES: Readonly<Record<State, string>> = {
+  waiting: 'Verifying',
+  verified: 'Verified',
+  ended: 'Not verified',
+  inactive: 'Not verified',
 }
 
 function pollMs({ state, elapsedMs }: VerificationView): number | undefined {
@@ -169,15 +114,16 @@ function pollMs({ state, elapsedMs }: VerificationView): number | undefined {
   return state === 'verified' && elapsedMs < VERIFY_MS ? VERIFIED_POLL_MS : undefined
 }
 
-function Verification({ view, nowMs }: VerificationProps) {
-  const { label, visible, tokenId, platforms, morePlatforms, senders, moreSenders } = view
+function Verification({ visit, view }: VerificationProps) {
+  const { token, platforms, senders, startedMs, instead } = view
+  const path = `/monitoring-tokens/${token.id}/verify`
   return (
     <>
       <PageHead
         title="Verify"
         about={
           <>
-            Token “{label}”, <span class="mono">svc_mt_{visible}…</span>
+            Token “{token.label}”, <span class="mono">svc_mt_{token.visible}…</span>
           </>
         }
       >
@@ -185,22 +131,24 @@ function Verification({ view, nowMs }: VerificationProps) {
           Monitoring Tokens
         </a>
       </PageHead>
-      <Steps current={3} tokenId={tokenId} />
+      <Steps current={3} tokenId={token.id} />
       <Live id="verification" pollMs={pollMs(view)}>
-        <State view={view} />
+        <StateCard view={view} />
         <LivePart id="verification-figures">
-          <Figures view={view} nowMs={nowMs} />
+          <Arrived visit={visit} view={view} />
         </LivePart>
         <LivePart id="verification-platforms">
           {platforms.length > 0 && (
             <Card title="AI platforms in the events of the organization" note="the newest events">
               <ul class="names">
-                {platforms.map((name) => (
+                {platforms.slice(0, PLATFORMS_SHOWN).map((name) => (
                   <li key={name}>
                     <Tag>{name}</Tag>
                   </li>
                 ))}
-                {morePlatforms > 0 && <li class="muted">and {countText(morePlatforms)} more</li>}
+                {platforms.length > PLATFORMS_SHOWN && (
+                  <li class="muted">and {countText(platforms.length - PLATFORMS_SHOWN)} more</li>
+                )}
               </ul>
             </Card>
           )}
@@ -212,21 +160,37 @@ function Verification({ view, nowMs }: VerificationProps) {
               note={
                 <span class="row">
                   since five minutes before the start{' '}
-                  <CsvLink
-                    path={`/monitoring-tokens/${tokenId}/verify`}
-                    query={new URLSearchParams({ started: String(view.startedMs) })}
-                  />
+                  <CsvLink path={path} query={new URLSearchParams({ started: String(startedMs) })} />
                 </span>
               }
               bare
             >
-              <Table id="senders" label="Senders with this token" columns={arrivalColumns(nowMs)} rows={senders} />
-              {moreSenders > 0 && <p class="muted after">and {countText(moreSenders)} more</p>}
+              <Table
+                {...{ visit, id: 'senders', label: 'Senders with this token', columns: COLUMNS }}
+                rows={senders.slice(0, SENDERS_SHOWN)}
+              />
+              {senders.length > SENDERS_SHOWN && (
+                <p class="muted after">and {countText(senders.length - SENDERS_SHOWN)} more</p>
+              )}
             </Card>
           )}
         </LivePart>
         <LivePart id="verification-instead">
-          <WhatArrived view={view} />
+          {instead.length > 0 && (
+            <Card title={view.state === 'ended' ? 'What arrived instead' : 'What arrived so far'}>
+              <ul class="lines">
+                {instead.map(({ found, next, sample }) => (
+                  <li key={found} class="sample">
+                    <div>
+                      <strong>{found}</strong>
+                      <p class="muted break">{next}.</p>
+                    </div>
+                    {sample !== '' && <pre>{sample}</pre>}
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )}
         </LivePart>
       </Live>
     </>
@@ -234,8 +198,8 @@ function Verification({ view, nowMs }: VerificationProps) {
 }
 
 /** The state in one sentence. Screen readers announce each change. */
-function State({ view }: { readonly view: VerificationView }) {
-  const { state, status, elapsedMs, tokenId } = view
+function StateCard({ view }: { readonly view: VerificationView }) {
+  const { state, status, elapsedMs, token } = view
   const [tone, tag, title] = describe(view)
   return (
     <section class={`card verification ${state}`}>
@@ -261,7 +225,7 @@ function State({ view }: { readonly view: VerificationView }) {
           )}
           {state === 'ended' && (
             <p class="row">
-              <a class="button first" href={`/monitoring-tokens/${tokenId}/verify`}>
+              <a class="button first" href={`/monitoring-tokens/${token.id}/verify`}>
                 Verify again
               </a>
             </p>
@@ -294,34 +258,27 @@ function describe({ state, status, messages }: VerificationView): readonly [tone
   }
 }
 
-function Figures({ view, nowMs }: VerificationProps) {
-  const { messages, events, senders, moreSenders, firstSeenMs, lastSeenMs } = view
+function Arrived({ visit: { nowMs }, view }: VerificationProps) {
+  const { messages, events, senders, firstSeenMs, lastSeenMs } = view
   return (
-    <dl class="figures">
-      <div>
-        <dt>Messages</dt>
-        <dd>{countText(messages)}</dd>
-      </div>
-      <div>
-        <dt>Events</dt>
-        <dd>{countText(events)}</dd>
-      </div>
-      <div>
-        <dt>Senders</dt>
-        <dd>{countText(senders.length + moreSenders)}</dd>
-      </div>
-      <div>
-        <dt>Last arrival</dt>
-        <dd class="words">
-          <Seen ms={lastSeenMs} nowMs={nowMs} />
-        </dd>
-        {firstSeenMs > 0 && (
-          <dd>
-            first <Seen ms={firstSeenMs} nowMs={nowMs} />
-          </dd>
-        )}
-      </div>
-    </dl>
+    <Figures
+      figures={[
+        ['Messages', countText(messages)],
+        ['Events', countText(events)],
+        ['Senders', countText(senders.length)],
+        [
+          'Last arrival',
+          <span class="words">
+            <Seen ms={lastSeenMs} nowMs={nowMs} />
+          </span>,
+          firstSeenMs > 0 && (
+            <>
+              first <Seen ms={firstSeenMs} nowMs={nowMs} />
+            </>
+          ),
+        ],
+      ]}
+    />
   )
 }
 
@@ -342,79 +299,51 @@ function durationText(ms: number): string {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-function arrivalColumns(nowMs: number): readonly Column<Arrival>[] {
-  return [
-    {
-      id: 'sender',
-      name: 'Sender',
-      cell: ({ host, address, listener }) => (
-        <>
-          <strong>{host === '' ? address : host}</strong>
-          <p class="small muted break">
-            {LISTENER_NAMES[listener] ?? listener}
-            {host !== '' && ` from ${address}`}
-          </p>
-        </>
-      ),
-      csv: ({ host, address }) => (host === '' ? address : host),
-    },
-    { id: 'address', name: 'Address', csv: ({ address }) => address },
-    { id: 'listener', name: 'Listener', csv: ({ listener }) => listener },
-    {
-      id: 'format',
-      name: 'Format',
-      cell: ({ format, listener }) =>
-        format === '' ? <span class="muted">{listener === 'https' ? 'collector' : 'not recognized'}</span> : format,
-      csv: ({ format }) => format,
-    },
-    { ...countColumn('messages', 'Messages', ({ messages }: Arrival) => messages), wide: true },
-    countColumn('events', 'Events', ({ events }) => events),
-    { ...countColumn('understood', 'Not understood', notUnderstood), wide: true },
-    {
-      id: 'first',
-      name: 'First',
-      cell: ({ firstSeenMs }) => <Seen ms={firstSeenMs} nowMs={nowMs} />,
-      csv: ({ firstSeenMs }) => isoSeconds(firstSeenMs),
-      wide: true,
-    },
-    {
-      id: 'last',
-      name: 'Last',
-      cell: ({ timeMs }) => <Seen ms={timeMs} nowMs={nowMs} />,
-      csv: ({ timeMs }) => isoSeconds(timeMs),
-      wide: true,
-    },
-  ]
-}
+const COLUMNS: readonly Column<Arrival>[] = [
+  {
+    id: 'sender',
+    name: 'Sender',
+    cell: ({ host, address, listener }) => (
+      <>
+        <strong>{host === '' ? address : host}</strong>
+        <p class="small muted break">
+          {LISTENER_NAMES[listener] ?? listener}
+          {host !== '' && ` from ${address}`}
+        </p>
+      </>
+    ),
+    csv: ({ host, address }) => (host === '' ? address : host),
+  },
+  { id: 'address', name: 'Address', csv: ({ address }) => address },
+  { id: 'listener', name: 'Listener', csv: ({ listener }) => listener },
+  {
+    id: 'format',
+    name: 'Format',
+    cell: ({ format, listener }) =>
+      format === '' ? <span class="muted">{listener === 'https' ? 'collector' : 'not recognized'}</span> : format,
+    csv: ({ format }) => format,
+  },
+  { ...countColumn('messages', 'Messages', ({ messages }: Arrival) => messages), wide: true },
+  countColumn('events', 'Events', ({ events }) => events),
+  { ...countColumn('understood', 'Not understood', notUnderstood), wide: true },
+  {
+    id: 'first',
+    name: 'First',
+    cell: ({ firstSeenMs }, { nowMs }) => <Seen ms={firstSeenMs} nowMs={nowMs} />,
+    csv: ({ firstSeenMs }) => isoSeconds(firstSeenMs),
+    wide: true,
+  },
+  {
+    id: 'last',
+    name: 'Last',
+    cell: ({ timeMs }, { nowMs }) => <Seen ms={timeMs} nowMs={nowMs} />,
+    csv: ({ timeMs }) => isoSeconds(timeMs),
+    wide: true,
+  },
+]
 
 function notUnderstood({ otherwise }: Arrival): number {
   return (otherwise.rejected ?? 0) + (otherwise.unknown ?? 0) + (otherwise.ambiguous ?? 0)
-}
-
-/** What arrived in place of an event, with the next step for each. */
-function WhatArrived({ view: { instead, state } }: Pick<VerificationProps, 'view'>) {
-  if (instead.length === 0) return null
-  return (
-    <Card title={state === 'ended' ? 'What arrived instead' : 'What arrived so far'}>
-      <ul class="lines">
-        {instead.map((each) => (
-          <Finding key={each.found} {...each} />
-        ))}
-      </ul>
-    </Card>
-  )
-}
-
-function Finding({ found, next, sample }: Instead) {
-  return (
-    <li class="sample">
-      <div>
-        <strong>{found}</strong>
-        <p class="muted break">{next}.</p>
-      </div>
-      {sample !== '' && <pre>{sample}</pre>}
-    </li>
-  )
 }
 
 interface LiveProps {
@@ -461,14 +390,14 @@ export const VERIFICATION_ROUTES: readonly Route[] = [
     // Without a start in the query, a new verification begins.
     if (startedMs === undefined) return redirect(`/monitoring-tokens/${id}/verify?started=${visit.nowMs}`)
     const view = verificationView(visit, token, startedMs)
-    return visit.page(verificationTitle(view), '/setup-guide', Verification({ view, nowMs: visit.nowMs }), {
-      reloadSeconds: reloadSeconds(view),
+    return visit.page(TITLES[view.state], '/setup-guide', Verification({ visit, view }), {
+      reloadSeconds: view.state === 'waiting' ? RELOAD_SECONDS : undefined,
     })
   }),
   page('/monitoring-tokens/:id/verify.csv', 'token.verify', (visit, { id }) => {
     const token = tokenOf(visit, id)
     const startedMs = startOf(visit.request.query, visit.nowMs) ?? visit.nowMs
-    return csvTable('verify', arrivalColumns(visit.nowMs), arrivalsOf(visit, token, startedMs))
+    return csvTable('verify', COLUMNS, arrivalsOf(visit, token, startedMs))
   }),
 ]
 

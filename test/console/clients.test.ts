@@ -302,8 +302,8 @@ t.test('networks are named, host names imported', async (t) => {
   t.equal((await names('10.2.0.7,laptop\r\n10.2.0.8,printer')).status, 303)
   t.match(store.clientNames.spansOf(id, '10.2.0.8'), [{ name: 'printer', fromMs: 0 }])
   t.match((await admin.get('/client-names?done=imported')).text, /2 addresses have one/)
-  t.match(await names('nobody,laptop\n1,2'), { status: 400, text: /nobody,laptop.*row 2: expected address,name/s })
-  t.match(await names(' '), { status: 400, text: /Enter names/ })
+  t.match(await names('nobody,laptop\n1,2'), { status: 400, text: /row 2: expected address,name.*nobody,laptop/s })
+  t.match(await names(' '), { status: 400, text: /Choose a file/ })
   t.match(await names(`10.2.0.7,${'x'.repeat(600 * 1024)}`), { status: 400, text: /At most 512 KiB/ })
   t.match(store.clientNames.spansOf(id, '10.2.0.7'), [{ name: 'laptop', fromMs: 0 }])
   t.same(entriesOf(site), [

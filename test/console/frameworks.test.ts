@@ -34,7 +34,7 @@ t.test('a framework is added from a file, assessed, replaced and removed', async
 })
 
 const REFUSED: readonly { name: string; text: string; message: RegExp }[] = [
-  { name: 'nothing', text: ' ', message: /Choose or paste a framework file/ },
+  { name: 'nothing', text: ' ', message: /Choose a file/ },
   {
     name: 'two errors',
     text: frameworkFile([{ id: 'A', weight: 0 }, { id: 'B C' }]),

@@ -101,7 +101,7 @@ t.test('a registry file is pasted; its errors name the line', async (t) => {
   t.match(await wrong(3, '    name: "Corp'), { status: 400, text: /Line \d+: / }, 'not YAML')
   t.match(await paste('{"platforms": [}'), { status: 400, text: /role="alert"/ }, 'not JSON')
   t.match(await paste('platforms: []'), { status: 400, text: /The file has no entry/ })
-  t.match(await paste(' '), { status: 400, text: /Paste a registry file/ })
+  t.match(await paste(' '), { status: 400, text: /Choose a file/ })
   t.match(await paste(`# ${'x'.repeat(200_000)}`), { status: 400, text: /At most 128 KiB/ })
   t.equal((await paste('x'.repeat(500_000))).status, 413)
   t.same(store.ownPlatforms.ofOrganization(organization.id), [])

@@ -27,7 +27,7 @@ t.test('search finds platforms, clients, groups, pages and settings that the rol
   t.match(found, /Platforms<.*href="\/platforms\/DeepSeek">DeepSeek<.*not seen/s)
   t.match(found, /Clients<.*href="\/clients\/deepa">deepa<.*user/s)
   t.match(found, /Groups<.*href="\/clients\?group=Deep\+Learning">Deep Learning</s)
-  t.match(await find(admin, 'claude'), /Claude<\/a><[^>]+>Anthropic, risk \d+, waiting/)
+  t.match(await find(admin, 'claude'), /Claude<\/a><\/span><[^>]+>Anthropic, risk \d+, waiting/)
   t.match(await find(admin, '10.2.0.1'), /href="\/clients\/deepa"/)
   t.match(await find(admin, 'frequency'), /Pages<.*href="\/scan-frequency">Scan Frequency</s)
   t.match(await find(admin, 'evidence w'), /Settings<.*href="\/organization-settings">Evidence window</s)
