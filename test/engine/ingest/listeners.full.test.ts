@@ -221,18 +221,19 @@ t.test("above a token's rate, TCP waits, UDP is counted, and nothing is lost", a
     sendTls(t, service.port('tls'), { caFile: service.certificateFile }),
     sendTls(t, service.port('tls'), { caFile: service.certificateFile }),
   ])
-  const startMs = performance.now()
+  // By the clock of the allowance, which can be set forward.
+  const startMs = Date.now()
   tcp.send(`${rfc5424(service.token, MATCHING)}\n`.repeat(COUNT - 150))
   tls.send(`${rfc5424(service.token, MATCHING)}\n`.repeat(150))
   tcp.socket.end()
   free.send(`${rfc5424(other, MATCHING)}\n`.repeat(50))
   const first = await until('the other token', async () => {
     const stored = (await service.metrics()).get(tokenMetric(await idOf(service, 'Other'), 'others'))
-    return stored === 50 ? performance.now() - startMs : undefined
+    return stored === 50 ? Date.now() - startMs : undefined
   })
   t.match(await service.settled('tcp', COUNT - 150), { stored: COUNT - 150 })
   t.match(await service.settled('tls', 200), { stored: 200 })
-  const seconds = (performance.now() - startMs) / 1000
+  const seconds = (Date.now() - startMs) / 1000
   // The allowance is per calendar second: 350 messages need four, two of them whole.
   t.ok(seconds >= Math.ceil(COUNT / RATE) - 2, `it took ${seconds} s`)
   t.ok(first < seconds * 1000, `the other token waited ${first} ms`)
