@@ -152,7 +152,7 @@ async function approve(t: Test, { page, origin, api }: Site, key: string): Promi
   // The API has a rate limit, so the pages are asked until the scan has run.
   await until('the scan that the approval requested', async () => {
     await page.goto(page.url())
-    return /The figures on this page include the decision/.test(await textOf(page))
+    return /The decision is in the figures on this page/.test(await textOf(page))
   })
   t.equal(await isApproved(), true, 'the next answer of the API has the approval')
 }
