@@ -32,6 +32,14 @@ import type { RoundFiller } from './round.ts'
  *
  * H is the moment directly after the new capture was opened. A packet seen by both captures is
  * taken once; the other copy counts as seenByBoth.
+ *
+ * States, by the captures that are open, and what follows:
+ *
+ *     state      #capture  #draining  another filter, or silence  interface lost  drained  stop
+ *     open       yes       no         replacing; open if refused  gone                     ending
+ *     replacing  yes       yes        (waits)                     gone            open     ending, without #draining
+ *     gone       no        perhaps    (opened again each second: open, or gone, or a fault) ended
+ *     ending     no        yes                                    ended           ended
  */
 
 export interface LiveOptions {

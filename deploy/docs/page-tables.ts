@@ -13,8 +13,7 @@ import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
 import { ALERT_RULES } from '../../engine/store/alerts.ts'
 import type { Platform } from '../../registry/platform.ts'
-import { SAMPLES } from '../forwarders/samples.ts'
-import { PRODUCTS, type Product } from '../products/products.ts'
+import { PRODUCTS, type Product, SAMPLES } from '../log-samples.ts'
 import { code, codeBlock, markdownTable } from './markdown.ts'
 
 /** Configuration files of forwarders. The page shows the files that the tests run. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs/page-tables.ts'
-import { SAMPLES } from '../../deploy/forwarders/samples.ts'
+import { SAMPLES } from '../../deploy/log-samples.ts'
 import { MessageReader } from '../support/log-rows.ts'
 import { readMessage } from '../support/read-messages.ts'
 import { matcher } from '../support/store.ts'

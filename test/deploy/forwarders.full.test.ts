@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FORWARDERS } from '../../deploy/docs/page-tables.ts'
-import { SAMPLES } from '../../deploy/forwarders/samples.ts'
+import { SAMPLES } from '../../deploy/log-samples.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
 import { matcher } from '../support/store.ts'
 import { SyslogService, squid } from '../support/syslog-service.ts'

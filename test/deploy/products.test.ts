@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PRODUCTS } from '../../deploy/products/products.ts'
+import { PRODUCTS } from '../../deploy/log-samples.ts'
 import { readMessages } from '../support/read-messages.ts'
 
 for (const [kind, products] of Object.entries(PRODUCTS)) {

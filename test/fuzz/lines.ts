@@ -1,5 +1,5 @@
 import { LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
-import { PRODUCTS } from '../../deploy/products/products.ts'
+import { PRODUCTS } from '../../deploy/log-samples.ts'
 import { FormatDetector, NO_FORMAT } from '../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/formats/log-line.ts'
 import { readUserAndBytes } from '../../engine/formats/user-name.ts'

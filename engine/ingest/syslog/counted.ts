@@ -15,21 +15,29 @@ import { mayBecomePri, priEnd } from './pri.ts'
  * log could have lines then. So no other header is believed.
  */
 
-/** What is wrong with counts, in the order of the counters. */
-export const FRAMING_FAULTS = [
-  'oneTooLarge',
-  'tooLarge',
-  'oneTooSmall',
-  'tooSmall',
-  'countsItself',
-  'characters',
-  /** The line end was used in place of the count. */
-  'lineEnd',
-  /** Lines without a count follow. */
-  'noCount',
-  'lost',
-] as const
-export type FramingFault = (typeof FRAMING_FAULTS)[number]
+/** What is wrong with a sender's octet counts, in the order of the counters, and what to change. */
+export const FRAMING_REMARKS = {
+  oneTooLarge: 'octet counts are one too large (corrected): count only bytes that are sent, such as a line end',
+  tooLarge: 'octet counts are a few bytes too large (corrected): count only bytes that are sent, such as a line end',
+  oneTooSmall: 'octet counts are one too small (corrected): count every byte after the blank',
+  tooSmall: 'octet counts are a few bytes too small (corrected): count every byte after the blank',
+  countsItself: 'octet counts include the count itself (corrected): count only the bytes after the blank',
+  characters: 'octet counts are numbers of characters (corrected): count the bytes of the encoded message',
+  lineEnd:
+    'octet counts are wrong (line ends were used): count the bytes after the blank, or send lines without counts',
+  noCount: 'some messages of a connection have no octet count: use one framing for all of them',
+  lost: 'connections are closed because octet counts are wrong: count the bytes after the blank, or send lines without counts',
+}
+
+export type FramingFault = keyof typeof FRAMING_REMARKS
+export const FRAMING_FAULTS = Object.keys(FRAMING_REMARKS) as readonly FramingFault[]
+
+/** @param framing messages by fault, as sources count them */
+export function framingRemark(framing: Readonly<Record<string, number>> | undefined): string {
+  return FRAMING_FAULTS.filter((fault) => (framing?.[fault] ?? 0) > 0)
+    .map((fault) => `${framing?.[fault]} times: ${FRAMING_REMARKS[fault]}`)
+    .join('; ')
+}
 
 /** Messages by fault, without those of which there are none. */
 export function namedFaults(counts: Float64Array): Partial<Record<FramingFault, number>> {
