@@ -8,7 +8,7 @@ import { findingsOf, Sender } from '../support/store.ts'
 import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
 import { until } from '../support/wait.ts'
 import { CLUSTER_FAULTS, type ClusterFault, type ClusterSite, causeFault } from './cluster-faults.ts'
-import { between, SCAN_CONFLICT } from './crash-run.ts'
+import { between, SCAN_LATER } from './crash-run.ts'
 import { type AcknowledgedBatch, unstored } from './missing-batches.ts'
 import { matchesInScans } from './oracle.ts'
 
@@ -26,9 +26,6 @@ const FAULT_MS = { least: 100, most: 1500 } as const
 const SENDER_PAUSE_MS = { least: 0, most: 100 } as const
 const CHANGE_PAUSE_MS = { least: 0, most: 1000 } as const
 const NAME = 'claude.ai'
-/** The primary lost the brokers, or its place, during a scan. The next primary makes it again. */
-const PAUSED_SCAN =
-  /"reason":"(?:the brokers are not reachable; try again when they are|this node is a replica; [^"]*)","msg":"scan failed/
 /** The node was away too long. If the brokers have lost messages, it says something else. */
 const TRIMMED = /BROKERS_LOST.*it begins with message|ended with null/
 /** The nodes write what they report every few seconds, so the stores differ at most instants. */
@@ -124,8 +121,8 @@ export class ClusterRun {
     this.#keepLog(name, ended)
     const { status, signal, stderr } = ended
     const isExpected = signal === 'SIGKILL' || EXPECTED_END.test(stderr) || TRIMMED.test(stderr)
-    const lines = stderr.replaceAll(SCAN_CONFLICT, '').trim().split('\n')
-    const isError = (line: string): boolean => /INTERNAL|"level":[56]0/.test(line) && !PAUSED_SCAN.test(line)
+    const lines = stderr.replaceAll(SCAN_LATER, '').trim().split('\n')
+    const isError = (line: string): boolean => /INTERNAL|"level":[56]0/.test(line)
     const errors = isExpected ? lines.filter(isError) : lines.slice(-6)
     if (errors.length > 0) this.#differences.push(`${name} ended with ${status ?? signal}: ${errors.join('\n  ')}`)
   }

@@ -35,11 +35,9 @@ const ARMED_EVERY = 5
 /** Without kills and network faults, the rest of a file takes seconds. */
 const LAST_RUN_MS = 120_000
 
-/**
- * Two processes scan the same organization at once. The events stay in the buffer, so the next scan
- * has them.
- */
-export const SCAN_CONFLICT = /^.*"reason":"another process (ended|is scanning) .*$/gm
+/** A scan that fails, so that the next one adds its events: another process scans, or a node or the brokers are away. */
+export const SCAN_LATER =
+  /^.*"reason":"(?:another process (?:ended|is scanning) |(?:the brokers are not reachable; try again when they are|this node is a replica; [^"]*)","msg":"scan failed).*$/gm
 
 const FAULT_POINTS = {
   collector: ['outbox:appended'],
@@ -258,7 +256,7 @@ class CrashRun {
     else if (!killed && ended.status !== 0) {
       this.#fail(`${victim} ended with ${ended.status ?? ended.signal}: ${lastLines(ended.stderr)}`)
     } else {
-      const lines = ended.stderr.replaceAll(SCAN_CONFLICT, '').split('\n')
+      const lines = ended.stderr.replaceAll(SCAN_LATER, '').split('\n')
       const errors = lines.filter((line) => /"level":[56]0|do not balance/.test(line))
       if (errors.length > 0) this.#fail(`${victim} logged: ${lastLines(errors.join('\n'))}`)
     }
