@@ -1,4 +1,4 @@
-import { framingRemark } from '../../engine/ingest/syslog/counted.ts'
+import { framingRemark } from '../../engine/ingest/syslog/framing-remark.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { coverageJson } from '../../engine/scan/coverage.ts'
 import { Outcome } from '../../engine/store/outcomes.ts'

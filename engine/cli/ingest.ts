@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { nameLoggingHint } from '../formats/formats.ts'
-import { framingRemark } from '../ingest/syslog/counted.ts'
+import { framingRemark } from '../ingest/syslog/framing-remark.ts'
 import { exclusively } from '../kernel/process/exclusive.ts'
 import { wholeNumber } from '../kernel/process/settings.ts'
 import type { Shown } from '../kernel/process/table.ts'

@@ -353,7 +353,6 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     } while (from < input.length && !this.stalled)
     this.#noteSender()
     this.#onTaken()
-    if (this.#framing.isLost && follows !== Follows.nothing) this.destroy('framing')
   }
 
   /** Splits the first `size` bytes of the thread's buffer. Returns the offset of the rest. */

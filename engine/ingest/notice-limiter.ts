@@ -1,7 +1,7 @@
 import { MINUTE_MS, type SECOND_MS } from '../kernel/process/clock.ts'
 import type { Logger } from '../kernel/process/log.ts'
 import { SENDERS_LOGGED_PER_MINUTE_MAX } from '../limits.ts'
-import { FRAMING_REMARKS } from './syslog/counted.ts'
+import { FRAMING_REMARKS } from './syslog/framing-remark.ts'
 import type { SenderNotice } from './thread-protocol.ts'
 
 /**

@@ -6,38 +6,32 @@ import { mayBecomePri, priEnd } from './pri.ts'
  * the bytes of MSG, without leading zero. Many senders count wrongly, so a message is complete only if
  * another header (`MSGLEN SP <PRI>`) follows, or if nothing follows yet. Otherwise:
  *
- *   1. A header where another manner of counting ends the message is the next one if its own count,
- *      made in the same manner, leads to a third.
+ *   1. A header a few bytes away, or where another manner of counting ends the message, is the next
+ *      one if its own count, made in the same manner, leads to a third. The message is read.
  *   2. Or the next line end ends the message, if a header follows.
- *   3. Or the next message cannot be found, and the connection is closed.
+ *   3. Or the message is lost, and bytes are skipped up to a header.
  *
  * Clients put text into messages, such as ` 57 <134>Nov 20 ...` as a user agent, but no line end: no
- * log could have lines then. So no other header is believed.
+ * log could have lines then. So 3 looks for a header after a line end. In a stream without line ends,
+ * 3 also accepts a header with a time whose count leads to another, but not its message, which may be
+ * the text of a client.
  */
 
-/** What is wrong with a sender's octet counts, in the order of the counters, and what to change. */
-export const FRAMING_REMARKS = {
-  oneTooLarge: 'octet counts are one too large (corrected): count only bytes that are sent, such as a line end',
-  tooLarge: 'octet counts are a few bytes too large (corrected): count only bytes that are sent, such as a line end',
-  oneTooSmall: 'octet counts are one too small (corrected): count every byte after the blank',
-  tooSmall: 'octet counts are a few bytes too small (corrected): count every byte after the blank',
-  countsItself: 'octet counts include the count itself (corrected): count only the bytes after the blank',
-  characters: 'octet counts are numbers of characters (corrected): count the bytes of the encoded message',
-  lineEnd:
-    'octet counts are wrong (line ends were used): count the bytes after the blank, or send lines without counts',
-  noCount: 'some messages of a connection have no octet count: use one framing for all of them',
-  lost: 'connections are closed because octet counts are wrong: count the bytes after the blank, or send lines without counts',
-}
-
-export type FramingFault = keyof typeof FRAMING_REMARKS
-export const FRAMING_FAULTS = Object.keys(FRAMING_REMARKS) as readonly FramingFault[]
-
-/** @param framing messages by fault, as sources count them */
-export function framingRemark(framing: Readonly<Record<string, number>> | undefined): string {
-  return FRAMING_FAULTS.filter((fault) => (framing?.[fault] ?? 0) > 0)
-    .map((fault) => `${framing?.[fault]} times: ${FRAMING_REMARKS[fault]}`)
-    .join('; ')
-}
+/** What is wrong with counts, in the order of the counters. */
+export const FRAMING_FAULTS = [
+  'oneTooLarge',
+  'tooLarge',
+  'oneTooSmall',
+  'tooSmall',
+  'countsItself',
+  'characters',
+  /** The line end was used in place of the count. */
+  'lineEnd',
+  /** Lines without a count follow. */
+  'noCount',
+  'lost',
+] as const
+export type FramingFault = (typeof FRAMING_FAULTS)[number]
 
 /** Messages by fault, without those of which there are none. */
 export function namedFaults(counts: Float64Array): Partial<Record<FramingFault, number>> {
@@ -61,8 +55,10 @@ const OPEN = -2
 /** There are no more bytes, except for line ends. */
 const END = -3
 
+const AMBIGUOUS = -4
+
 /** Manners of counting, the likely ones first: by the bytes that a message is longer than its count. */
-const DIFFERENCES = [0, -1, 1, -2, 2, Number.NaN]
+const DIFFERENCES = [0, -1, 1, -2, 2, Number.NaN, -3, 3, -4, 4, -5, 5, -6, 6, -7, 7, -8, 8]
 const COUNTS_ITSELF = 5
 const CODE_POINTS = DIFFERENCES.length
 const UTF16 = CODE_POINTS + 1
@@ -72,6 +68,7 @@ const HEADERS_CHECKED = 3
 /** One line feed may be damage. */
 const LINES_SHOWN = 2
 const LINE_END = FRAMING_FAULTS.indexOf('lineEnd')
+const LOST = FRAMING_FAULTS.indexOf('lost')
 
 /** Splits the bytes of a stream with octet counting into messages. */
 export class CountedMessages {
@@ -85,13 +82,17 @@ export class CountedMessages {
   isUnconfirmed = false
   /** Lines without a count follow from the returned offset on. */
   endsWithLines = false
-  /** The next message cannot be found. Further bytes are discarded. */
-  isLost = false
   readonly #bytesMax: number
   /** Messages by fault, in the order of FRAMING_FAULTS. undefined: all counts were right. */
   #faults: Float64Array | undefined
   /** The number of bytes to skip, of a message over the limit. */
   #skip = 0
+  /** Bytes are skipped up to the next header. */
+  #isLost = false
+  /** The next message may be the text of a client, and is skipped. */
+  #isSuspect = false
+  /** The skipped bytes end with a line end. */
+  #isAfterLineEnd = false
   /** The manner of counting, and whether a message has shown it. */
   #manner = 0
   #isSteady = false
@@ -142,7 +143,6 @@ export class CountedMessages {
     this.isUnconfirmed = false
     this.#follows = follows
     this.#until = Number.POSITIVE_INFINITY
-    if (this.isLost) return end
     const rest = this.#split(view, start, end, follows, deliver)
     this.needed = this.#until === Number.POSITIVE_INFINITY ? 0 : this.#until - rest
     return rest
@@ -161,16 +161,21 @@ export class CountedMessages {
         this.#skip -= skipped
         at += skipped
       }
-      at = skipStray(view, at, end)
-      if (at === end || this.endsWithLines) return at
+      if (this.#isLost) at = this.#search(view, at, end, follows)
+      else at = skipStray(view, at, end)
+      if (at === end || this.#isLost || this.endsWithLines) return at
       const message = this.#header(view, at, end)
       if (message < 0) {
-        const line = message === NONE ? this.#linesAt(view, at, end) : OPEN
-        if (line === OPEN && follows !== Follows.nothing) return this.#wait(end + 1, at)
-        if (line < 0) return this.#lose(end)
-        this.endsWithLines = true
-        this.#count(FRAMING_FAULTS.indexOf('noCount'))
-        return at
+        const isLine = message === NONE ? lineHeader(view, at, end) : OPEN
+        if (isLine === OPEN && follows !== Follows.nothing) return this.#wait(end + 1, at)
+        const stop = isLine === NONE ? this.#damagedEnd(view, at, end) : NONE
+        if (stop === OPEN && follows !== Follows.nothing) return at
+        if (isLine >= 0 && this.#isLine(view, at, end)) this.#useLines()
+        else if (stop >= 0) {
+          this.#count(LOST)
+          at = stop
+        } else this.#lose()
+        continue
       }
       if (this.#length > this.#bytesMax) {
         this.oversized++
@@ -183,9 +188,17 @@ export class CountedMessages {
         this.isUnconfirmed = message + this.#length <= end
         return at
       }
-      if (stop === NONE) return this.#lose(end)
-      if (!deliver(message, stop)) return at
-      this.#manner = this.#mannerFound
+      if (stop === NONE) {
+        at = message
+        this.#lose()
+        continue
+      }
+      if (this.#isSuspect) this.#fault = LOST
+      this.#isSuspect = this.#fault === LOST && !this.#isSuspect
+      if (this.#fault !== LOST) {
+        if (!deliver(message, stop)) return at
+        this.#manner = this.#mannerFound
+      }
       if (this.#fault !== NONE) this.#count(this.#fault)
       const endsWithLine = isStray(view.getUint8(stop - 1))
       if (endsWithLine || (stop < end && isStray(view.getUint8(stop)))) this.#lineEnds++
@@ -232,39 +245,79 @@ export class CountedMessages {
     const manner = this.#findManner(view, message, length, digits, counted, end)
     if (manner === OPEN && isWaiting) return OPEN
     if (manner >= 0) return endBy(manner, view, message, length, digits, end)
+    if (manner === AMBIGUOUS) return NONE
     this.#mannerFound = this.#manner
     this.#fault = LINE_END
     if (line >= 0) return line
-    const lines = next < 0 && isComplete ? this.#linesAt(view, skipStray(view, counted, end), end) : next
-    if (lines === OPEN && isWaiting) return OPEN
-    if (lines < 0) return line
+    // Damage of the next header, such as `1x6 <30>` or `106 x30>`.
+    const damaged = next < 0 && isComplete ? this.#damagedHeader(view, counted, end) : next
+    if (damaged === OPEN && isWaiting) return OPEN
+    if (damaged < 0) return line
     this.#fault = counted === message + length ? NONE : faultOf(this.#manner)
     return counted
   }
 
-  /** Rule 1. Sets the manner and the fault. NONE: no header is confirmed, or two are. */
+  /** The offset after a message with a count and a damaged PRI, if a header follows there. */
+  #damagedEnd(view: DataView, start: number, end: number): number {
+    const at = skipStray(view, start, end)
+    if (this.#header(view, at, end) !== NONE) return NONE
+    const length = this.#length
+    const digits = this.#digits
+    const isCount = digits > 0 && digits <= LENGTH_DIGITS_MAX && length <= this.#bytesMax
+    if (!isCount || at + digits >= end || view.getUint8(at + digits) !== SPACE) return NONE
+    const counted = endBy(this.#manner, view, at + digits + 1, length, digits, end)
+    if (counted === NONE) return NONE
+    let isOpen = false
+    // A byte of the PRI may be missing, or be one too many.
+    for (const stop of [counted, counted - 1, counted + 1]) {
+      const next = counted === OPEN || stop > end ? this.#wait(Math.max(stop, end + 1)) : this.#after(view, stop, end)
+      const own = next >= 0 ? this.#ownEnd(view, next, this.#manner, end, HEADERS_CHECKED) : next
+      if (own === END && next >= 0) return stop
+      isOpen ||= own === OPEN || (own === END && this.#follows === Follows.more)
+    }
+    return isOpen ? this.#wait(end + 1) : NONE
+  }
+
+  /** The offset of a PRI that a count should precede, or after a message without a PRI. */
+  #damagedHeader(view: DataView, start: number, end: number): number {
+    const stop = this.#damagedEnd(view, start, end)
+    if (stop !== NONE) return stop
+    for (let at = start; at <= start + LENGTH_DIGITS_MAX + 2; at++) {
+      if (priEnd(view, at, end) !== NOT_FOUND) return at
+      if (mayBecomePri(view, at, end)) return this.#wait(end + 1)
+    }
+    return NONE
+  }
+
+  /** Rule 1. Sets the manner and the fault. NONE: no header is nearby. END: none is confirmed. */
   #findManner(view: DataView, message: number, length: number, digits: number, counted: number, end: number): number {
     let found = NONE
     let header = NONE
+    let hasHeader = false
     let isOpen = false
     for (let manner = 0; manner < MANNERS; manner++) {
       const stop = endBy(manner, view, message, length, digits, end)
       if (stop === counted || (stop <= message && stop !== OPEN)) continue
       const next = stop === OPEN || stop > end ? OPEN : this.#after(view, stop, end)
-      if (next === header) continue
-      const own = next < 0 ? next : this.#ownEnd(view, next, manner, end, HEADERS_CHECKED)
-      if (next < 0 || own !== END) {
-        isOpen ||= own === OPEN || next === END
+      if (next < 0) {
+        isOpen ||= next !== NONE
         continue
       }
-      if (found !== NONE) return NONE
+      hasHeader = true
+      if (next === header) continue
+      const own = this.#ownEnd(view, next, manner, end, HEADERS_CHECKED)
+      const alone = own === END ? NONE : this.#ownEnd(view, next, this.#manner, end, HEADERS_CHECKED)
+      isOpen ||= own === OPEN || alone === OPEN
+      if (own !== END && alone !== END) continue
+      if (found !== NONE) return AMBIGUOUS
       found = manner
       header = next
+      this.#mannerFound = manner
+      // Damage of one message does not show how the sender counts. Characters do: they are exact.
+      this.#fault = own !== END && manner < CODE_POINTS ? LOST : faultOf(manner)
     }
-    if (found === NONE) return isOpen ? OPEN : NONE
-    this.#mannerFound = found
-    this.#fault = faultOf(found)
-    return found
+    if (found !== NONE) return found
+    return isOpen ? OPEN : hasHeader ? END : NONE
   }
 
   /** Rule 2: the offset of the line end after `message`. */
@@ -273,34 +326,70 @@ export class CountedMessages {
     this.#fault = LINE_END
     let stop = message
     while (stop < end && !isStray(view.getUint8(stop))) stop++
-    // A header in the line is of a message that has no line end, or the text of a client.
-    for (let at = message; at < stop; at++) if (this.#timedHeader(view, at, stop) >= 0) return NONE
     const next = stop === end ? OPEN : this.#after(view, stop, end)
-    if ((next === OPEN || next === END) && isWaiting) {
+    if ((next === OPEN || next === END) && isWaiting && (this.#hasLineEnds || stop < end)) {
       this.awaitsLineEnd = stop === end
-      // Single bytes are not read again and again.
-      return this.#wait(stop === end ? Math.min(message + this.#bytesMax, 2 * end - message) : end + 1)
+      return this.#wait(stop === end ? message + this.#bytesMax : end + 1)
     }
     const isLast = next === END && follows !== Follows.more
     if (next < 0 && !isLast) return NONE
+    // A header in the line is of a message that has no line end, or the text of a client.
+    for (let at = message; at < stop; at++) if (this.#timedHeader(view, at, stop) >= 0) return NONE
     return stop
   }
 
-  /**
-   * `start` if lines without a count follow from there: a message, its line end, and another line or
-   * nothing. NONE: they do not.
-   */
-  #linesAt(view: DataView, start: number, end: number): number {
-    const header = lineHeader(view, start, end)
-    if (header < 0) return header
+  /** Rule 3: the offset of the next header, or `end`, or of the first byte that is still needed. */
+  #search(view: DataView, start: number, end: number, follows: Follows): number {
+    const isWaiting = follows !== Follows.nothing
+    let lineStart = OPEN
+    for (let at = start; at < end; at++) {
+      if (isStray(view.getUint8(at))) {
+        this.#isAfterLineEnd = true
+        continue
+      }
+      if (this.#isAfterLineEnd) {
+        const isCounted = this.#header(view, at, end)
+        const isLine = priEnd(view, at, end)
+        if (isCounted >= 0 || (isLine >= 0 && this.#isLine(view, at, end))) {
+          this.#isLost = false
+          this.#isSuspect = false
+          if (isCounted < 0) this.#useLines()
+          else this.#lineEnds = LINES_SHOWN
+          return at
+        }
+        if ((isCounted === OPEN || mayBecomePri(view, at, end)) && isWaiting) return this.#wait(end + 1, at)
+        this.#isAfterLineEnd = false
+      }
+      const next = this.#hasLineEnds ? NONE : this.#timedHeader(view, at, end)
+      if (next === NONE) continue
+      const own = next === OPEN ? OPEN : this.#ownEnd(view, at, this.#manner, end, HEADERS_CHECKED)
+      if (own === OPEN && isWaiting) return at
+      if (own !== END) continue
+      if (lineStart === OPEN || lineStart < at) lineStart = this.#nextLine(view, at, end)
+      this.#header(view, at, end)
+      const stop = endBy(this.#manner, view, next, this.#length, this.#digits, end)
+      if (lineStart < stop) continue
+      this.#isLost = false
+      this.#isSuspect = true
+      return at
+    }
+    return end
+  }
+
+  /** Whether the message without a count at `start` is a line: another line follows, or nothing. */
+  #isLine(view: DataView, start: number, end: number): boolean {
     let at = start
     while (at < end && !isStray(view.getUint8(at))) at++
     const next = skipStray(view, at, end)
-    if (next < end) return priEnd(view, next, end) !== NOT_FOUND ? start : mayBecomePri(view, next, end) ? OPEN : NONE
-    const isLast = this.#follows === Follows.nothing || (next > at && this.#follows === Follows.pause)
-    if (isLast || end - start >= this.#bytesMax) return start
-    this.awaitsLineEnd = at === end
-    return this.#wait(at === end ? start + this.#bytesMax : end + 1)
+    return next > at && (priEnd(view, next, end) !== NOT_FOUND || (next === end && this.#follows !== Follows.more))
+  }
+
+  /** The offset of the first header at a line start after `start`, or `end`. */
+  #nextLine(view: DataView, start: number, end: number): number {
+    for (let at = start + 1; at < end; at++) {
+      if (isStray(view.getUint8(at - 1)) && this.#header(view, at, end) >= 0) return at
+    }
+    return end
   }
 
   /**
@@ -355,10 +444,15 @@ export class CountedMessages {
     return message < 0 ? message : Math.min(lineHeader(view, message, end), message)
   }
 
-  #lose(end: number): number {
-    this.isLost = true
-    this.#count(FRAMING_FAULTS.indexOf('lost'))
-    return end
+  #useLines(): void {
+    this.endsWithLines = true
+    this.#count(FRAMING_FAULTS.indexOf('noCount'))
+  }
+
+  #lose(): void {
+    this.#isLost = true
+    this.#isAfterLineEnd = false
+    this.#count(LOST)
   }
 
   #count(fault: number): void {

@@ -50,11 +50,6 @@ export class Framing {
     return this.kind === FramingKind.octetCounting
   }
 
-  /** The next message cannot be found, because a count is wrong. */
-  get isLost(): boolean {
-    return this.#counted.isLost
-  }
-
   /**
    * Returns and clears the messages with wrong counts, in the order of FRAMING_FAULTS; undefined if
    * there are none.

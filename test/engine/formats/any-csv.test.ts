@@ -239,6 +239,31 @@ const NAMES = ['claude.ai', 'api.openai.com', 'huggingface.co', 'www.example.org
 const name = (index: number): string => NAMES[index % NAMES.length] ?? ''
 const time = (index: number): string => `2026-11-20T08:15:${String(index % 60).padStart(2, '0')}Z`
 
+/** Reads lines of one layout, then one more. Returns the last result. */
+function learned(layout: (index: number) => string, lines = 20): ReturnType<MessageReader['read']> {
+  const reader = new MessageReader()
+  for (let index = 0; index < lines; index++) reader.read(layout(index))
+  return reader.read(layout(lines + 1))
+}
+
+t.test('twenty lines reveal what one line cannot', async (t) => {
+  const referer = (index: number): string =>
+    `${time(index)},192.0.2.${index + 1},GET,https://${name(index)}/x,200,${index % 3 === 0 ? 'https://ref.example.net/y' : '-'}`
+  t.match(learned(referer, 2), { verdict: 'unknown' }, 'not yet')
+  t.match(learned(referer), { verdict: 'event', host: 'api.openai.com', client: '192.0.2.22' }, 'not the referer')
+  const apart = (index: number): string =>
+    `2026-11-20;09:15:0${index % 10};10.0.0.${index + 1};${name(index)};fw.example.org`
+  t.match(
+    learned(apart),
+    { verdict: 'event', host: 'api.openai.com', client: '10.0.0.22', time: '2026-11-20T09:15:01.000' },
+    'not the machine, whose name never changes',
+  )
+  const two = (index: number): string => `${time(index)},192.0.2.1,${name(index)},${name(index + 1)},x`
+  t.match(learned(two), { verdict: 'unknown' }, 'two columns of hosts, and no evidence which')
+  const server = (index: number): string => `${time(index)},192.0.2.${index + 1},/x${index},200,https://${name(index)}/`
+  t.match(learned(server), { verdict: 'unknown' }, "a web server's own log with referers")
+})
+
 t.test('with two columns of addresses, no number of lines determines the client', async (t) => {
   for (const [title, layout] of [
     ['server first', (index: number) => `${time(index)},198.51.100.${index + 1},192.0.2.45,${name(index)}`],
@@ -252,6 +277,20 @@ t.test('with two columns of addresses, no number of lines determines the client'
     const absent = layout(71).replace(/,(192\.0\.2|10\.1\.0|10\.0\.0)\.\d+,/, ',-,')
     t.equal(reader.read(absent).verdict, 'ambiguous', `${title}, one address absent: ${absent}`)
   }
+})
+
+t.test('each line checks the learned layout, which is dropped when the source changes', async (t) => {
+  const reader = new MessageReader()
+  const row = (index: number): string => `${time(index)},fw-1,10.0.0.${index + 1},7,${name(index)}`
+  for (let index = 0; index < 30; index++) reader.read(row(index))
+  t.equal(reader.read(row(1)).host, 'api.openai.com')
+  t.equal(reader.read(`${time(1)},fw-1,10.0.0.1,7,-`).verdict, 'noDomain')
+  t.equal(reader.read(`${time(1)},fw-1,10.0.0.1,7,198.51.100.7`).verdict, 'noDomain')
+  t.equal(reader.read(`${time(1)},fw-1,10.0.0.1,7,setup.zip`).verdict, 'unknown')
+  t.equal(reader.read(`${time(1)},fw-1,10.0.0.1,7,jdoe@example.com`).verdict, 'unknown')
+  const other = (index: number): string => `${name(index)};${time(index)};10.0.0.${index + 1};fw.example.org`
+  for (let index = 0; index < 30; index++) reader.read(other(index))
+  t.equal(reader.read(other(1)).host, 'api.openai.com', 'the new layout was learned')
 })
 
 t.test('a table that was valid for long is dropped as soon as a new one', async (t) => {
@@ -303,6 +342,14 @@ t.test('a referer is not read as the requested host', async (t) => {
   ] as const) {
     t.equal(new MessageReader().read(line).verdict, verdict, line)
   }
+  const after = (first: string) => (index: number) =>
+    `${time(index)},10.0.0.${index},${first},https://ref${index}.example.org/`
+  t.equal(learned(after('-'), 24).verdict, 'unknown', 'and repetition is no evidence')
+  t.equal(learned(after('http://intranet/x'), 24).verdict, 'noDomain')
+  t.equal(learned(after('http://192.0.2.80/x'), 24).verdict, 'noDomain')
+  const user = (index: number): string =>
+    `${time(index)},10.0.0.${index},${index % 3 === 0 ? '-' : `user${index}`},https://${name(index)}/`
+  t.match(learned(user), { verdict: 'event', host: 'api.openai.com' }, 'after a user column with absent cells')
   const reader = new MessageReader()
   reader.read('time,client,user,url')
   t.equal(

@@ -37,6 +37,12 @@ function days(received: string, lines: readonly (string | readonly [string, stri
 
 const sequences: { name: string; received: string; lines: (string | [string, string])[]; are: string[] }[] = [
   {
+    name: 'a file from the United States, whose last line would be recent in the other order',
+    received: '2026-11-10T12:00:00Z',
+    lines: ['10/11/2026 9:15:02 AM', '10/11/2026 9:15:03 AM', '10/11/2026 9:15:04 AM', '10/12/2026 9:15:02 AM'],
+    are: ['2026-10-11', '2026-10-11', '2026-10-11', '2026-10-12'],
+  },
+  {
     name: 'a file from Australia',
     received: '2026-11-20T12:00:00Z',
     lines: ['01/11/2026 9:15:02 AM', '01/11/2026 9:15:02 PM', '02/11/2026 9:15:02 AM', '05/11/2026 9:15:02 AM'],
@@ -49,19 +55,28 @@ const sequences: { name: string; received: string; lines: (string | [string, str
     are: ['2026-01-01', '2026-01-02', '2026-01-03', '2026-01-05'],
   },
   {
+    name: 'successive days, with 24 hours',
+    received: '2026-11-20T12:00:00Z',
+    lines: ['03/03/2026 09:15:02', '03/04/2026 09:15:02', '03/05/2026 09:15:02'],
+    are: ['2026-03-03', '2026-03-04', '2026-03-05'],
+  },
+  {
     name: 'lines written as events happen, with AM and the day first',
     received: '',
     lines: [
       ['10/11/2026 9:15:02 AM', '2026-11-10T09:15:03Z'],
+      ['10/11/2026 9:15:03 AM', '2026-11-10T09:15:04Z'],
+      ['10/11/2026 9:15:04 AM', '2026-11-10T09:15:05Z'],
+      ['10/11/2026 9:15:05 AM', '2026-11-10T09:15:06Z'],
       ['11/12/2026 9:15:05 AM', '2026-12-11T09:15:06Z'],
     ],
-    are: ['2026-11-10', '2026-12-11'],
+    are: ['2026-10-11', '2026-10-11', '2026-11-10', '2026-11-10', '2026-12-11'],
   },
   {
     name: 'one line near the time of receipt does not set the order',
     received: '2026-11-10T12:00:00Z',
-    lines: ['11/10/2026 09:15:02', '12/10/2026 09:15:02'],
-    are: ['2026-11-10', '2026-10-12'],
+    lines: ['11/10/2026 09:15:02', '10/11/2026 09:15:02', '12/10/2026 09:15:02'],
+    are: ['2026-11-10', '2026-11-10', '2026-10-12'],
   },
   {
     name: 'a number above twelve overrides all hints, also back to the first order',

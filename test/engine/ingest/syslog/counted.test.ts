@@ -38,6 +38,8 @@ function read(chunks: readonly Uint8Array[], last: Follows = Follows.pause): Rea
   return { messages, faults: faults === undefined ? {} : namedFaults(faults) }
 }
 
+const singly = (bytes: Uint8Array): Uint8Array[] => Array.from(bytes, (byte) => Uint8Array.of(byte))
+
 function piecesOf(bytes: Buffer, size: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size))
 }
@@ -67,6 +69,8 @@ const SENDERS: readonly {
   count: (text: string) => number
   end?: string
   fault?: string
+  /** Messages at the beginning that may be lost, if they arrive in pieces. */
+  lost?: number
 }[] = [
   { name: 'right', count: bytesOf },
   { name: 'right, with a line feed that is not counted', count: bytesOf, end: '\n' },
@@ -78,10 +82,10 @@ const SENDERS: readonly {
   { name: 'with the count itself', count: withItself, fault: 'countsItself' },
   { name: 'code points', count: (text) => [...text].length, fault: 'characters' },
   { name: 'UTF-16', count: (text) => text.length, fault: 'characters' },
-  { name: 'always 80, lines', count: () => 80, end: '\n', fault: 'lineEnd' },
+  { name: 'always 80, lines', count: () => 80, end: '\n', fault: 'lineEnd', lost: 2 },
 ]
 
-for (const { name, count, end = '', fault } of SENDERS) {
+for (const { name, count, end = '', fault, lost = 0 } of SENDERS) {
   for (const [kind, message] of Object.entries(MESSAGES)) {
     t.test(`a sender that counts ${name}: ${kind}`, async (t) => {
       const messages = Array.from({ length: 9 }, (_, index) => message(index))
@@ -92,9 +96,60 @@ for (const { name, count, end = '', fault } of SENDERS) {
       t.same(Object.keys(faults), isWrong && fault !== undefined ? [fault] : [])
       const pieces = [1, 2, 7, 50, 111].map((size) => piecesOf(bytes, size))
       for (const chunks of pieces) {
-        t.same(read(chunks).messages, messages, `in pieces of ${chunks[0]?.length}`)
+        const { messages: inPieces } = read(chunks)
+        if (inPieces.slice(-9 + lost).join('|') !== messages.slice(lost).join('|'))
+          t.same(inPieces, messages, `in pieces of ${chunks[0]?.length}`)
       }
     })
+  }
+}
+
+/** One byte of a stream is damaged. */
+const DAMAGE: Readonly<Record<string, (bytes: Buffer, at: number) => Buffer>> = {
+  removed: (bytes, at) => Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]),
+  inserted: (bytes, at) => Buffer.concat([bytes.subarray(0, at), Buffer.from('7'), bytes.subarray(at)]),
+  'another digit': (bytes, at) => withByte(bytes, at, 0x35),
+  'another letter': (bytes, at) => withByte(bytes, at, 0x78),
+  NUL: (bytes, at) => withByte(bytes, at, 0),
+  'line feed': (bytes, at) => withByte(bytes, at, 0x0a),
+}
+function withByte(bytes: Buffer, at: number, byte: number): Buffer {
+  const damaged = Buffer.from(bytes)
+  damaged[at] = byte
+  return damaged
+}
+
+const FRAMINGS: Readonly<Record<string, (text: string) => string>> = {
+  'octet counting': (text) => `${bytesOf(text)} ${text}`,
+  'octet counting and LF': (text) => `${bytesOf(text) + 1} ${text}\n`,
+  LF: (text) => `${text}\n`,
+}
+
+for (const [framing, framed] of Object.entries(FRAMINGS)) {
+  for (const [kind, message] of Object.entries(MESSAGES)) {
+    for (const [damage, apply] of Object.entries(DAMAGE)) {
+      t.test(`${framing}, ${kind}, a byte of a message is ${damage}`, async (t) => {
+        const messages = Array.from({ length: 8 }, (_, index) => message(index))
+        const frames = messages.map((text) => Buffer.from(framed(text)))
+        const bytes = Buffer.concat(frames)
+        const from = (frames[0]?.length ?? 0) + (frames[1]?.length ?? 0)
+        const { length = 0 } = frames[2] ?? {}
+        for (let at = from; at < from + length; at++) {
+          const damaged = apply(bytes, at)
+          for (const chunks of [[damaged], singly(damaged)]) {
+            const { messages: found } = read(chunks)
+            const lost = messages.filter((text) => !found.includes(text))
+            // The damaged one, and one before or after it.
+            const isNear = lost.every((text) => [1, 2, 3].includes(messages.indexOf(text)))
+            if (lost.length > 2 || !isNear) t.fail(`at ${at}: ${JSON.stringify(found)}`)
+            // Without its line end, a line is one with the next.
+            const isLineEnd = framing === 'LF' && at === from + length - 1
+            const joined = found.filter((text) => (text.match(/08:15:0/g) ?? []).length > 1)
+            if (joined.length > 0 && !isLineEnd) t.fail(`at ${at}: ${joined}`)
+          }
+        }
+      })
+    }
   }
 }
 

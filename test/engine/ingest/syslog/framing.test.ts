@@ -98,10 +98,10 @@ const rows: {
   { name: 'a long number is LF', stream: '1234567 <1>a\n', messages: ['1234567 <1>a'], kind: 'lf' },
   { name: 'a number and no PRI is LF', stream: '54 <1 minute\n<2>b\n', messages: ['54 <1 minute', '<2>b'], kind: 'lf' },
   { name: 'a leading zero is LF', stream: '04 <1>a\n', messages: ['04 <1>a'], kind: 'lf' },
-  { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: [], faults: { lost: 1 } },
-  { name: 'a count with a leading zero, or one too small', stream: '4 <1>a04 <2>b', messages: [], faults: { lost: 1 } },
-  { name: 'a count with seven digits', stream: '4 <1>a1000000 <2>b', messages: [], faults: { lost: 1 } },
-  { name: 'no count', stream: '4 <1>a<2>b', messages: [], faults: { lost: 1 } },
+  { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: ['<1>a'], faults: { lost: 1 } },
+  { name: 'a count with a leading zero, or one too small', stream: '4 <1>a04 <2>b', messages: [], faults: { lost: 2 } },
+  { name: 'a count with seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], faults: { lost: 1 } },
+  { name: 'no count', stream: '4 <1>a<2>b', messages: ['<1>a'], faults: { lost: 1 } },
   {
     name: 'lines after counted messages',
     stream: '4 <1>a<2>Nov 20 b\n<3>c\n',
@@ -112,8 +112,9 @@ const rows: {
   {
     name: 'a line that begins like a counted message',
     stream: '54 <1>a\n<2>b\n<3>c\n',
-    messages: [],
-    faults: { lost: 1 },
+    messages: ['<2>b', '<3>c'],
+    faults: { noCount: 1, lost: 1 },
+    kind: 'lf',
   },
   {
     name: 'a NUL in the first line',
