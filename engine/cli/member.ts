@@ -1,6 +1,6 @@
 import { oneOf } from '../kernel/process/settings.ts'
+import type { RemovedMember } from '../store/members.ts'
 import { type Member, ROLES } from '../store/members.ts'
-import type { RemovedMember } from '../store/removed-members.ts'
 import { invite } from './account-link.ts'
 import { argument, type Commands, change, flag, option, query, table, timeText } from './command.ts'
 
@@ -45,7 +45,7 @@ export const commands: Commands = {
     params: { name: NAME },
     run({ store, administration, organization }, { name }) {
       administration.accountLinks.withdraw(organization, name)
-      return members([store.members.get(organization.id, name) ?? []].flat())
+      return members([store.members.get({ organizationId: organization.id, name }) ?? []].flat())
     },
   }),
   list: query('List the members of an organization', {

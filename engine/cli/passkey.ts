@@ -1,4 +1,4 @@
-import type { Passkey } from '../store/passkeys.ts'
+import type { Passkey } from '../store/users.ts'
 import { argument, type Commands, query, table, timeText } from './command.ts'
 
 const passkeys = table<Passkey>([

@@ -1,6 +1,6 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
-import { Family } from './family.ts'
-import { uuidBytes } from './keys.ts'
+import { Collection } from './family.ts'
+import { ownKey } from './keys.ts'
 
 /**
  * Assigns syslog messages without a token to a token, by their source address or local port. For
@@ -17,36 +17,15 @@ export interface TokenBinding {
   readonly port: number
 }
 
-export class TokenBindings {
-  readonly #bindings: Family<TokenBinding>
-
+/** A message without a token names no organization, so ingest reads the bindings of all. */
+export class TokenBindings extends Collection<TokenBinding, TokenBinding> {
   constructor(environment: Environment) {
-    this.#bindings = new Family(environment.table('token-bindings'), 'token binding')
-  }
-
-  /**
-   * The bindings of all organizations: a message without a token does not name its organization.
-   */
-  all(): TokenBinding[] {
-    return Array.from(this.#bindings.range(Buffer.alloc(0)), ({ value }) => value)
+    super(environment.table('token-bindings'), 'token binding', ({ organizationId, tokenId, network, port }) =>
+      Buffer.concat([ownKey(organizationId, tokenId), Buffer.from(`${network} ${port}`)]),
+    )
   }
 
   ofToken(organizationId: string, tokenId: string): TokenBinding[] {
-    const prefix = Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId)])
-    return Array.from(this.#bindings.range(prefix), ({ value }) => value)
+    return this.startingWith(ownKey(organizationId, tokenId))
   }
-
-  /** Requires a write transaction. */
-  put(binding: TokenBinding): void {
-    this.#bindings.put(keyOf(binding), binding)
-  }
-
-  /** Requires a write transaction. */
-  remove(binding: TokenBinding): void {
-    this.#bindings.remove(keyOf(binding))
-  }
-}
-
-function keyOf({ organizationId, tokenId, network, port }: TokenBinding): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId), Buffer.from(`${network} ${port}`)])
 }
