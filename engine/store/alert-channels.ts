@@ -140,12 +140,11 @@ export class AlertChannels {
     for (const key of this.#channels.keys(Buffer.alloc(0))) yield [uuidText(key), uuidText(key.subarray(UUID_BYTES))]
   }
 
-  /** Requires a write transaction. */
   put(channel: AlertChannel): void {
     this.#channels.put(channelKey(channel.organizationId, channel.id), channel)
   }
 
-  /** Removes a channel with everything that waits for it. Requires a write transaction. */
+  /** Removes a channel with everything that waits for it. */
   remove({ organizationId, id }: AlertChannel): void {
     const key = channelKey(organizationId, id)
     this.#channels.remove(key)
@@ -175,7 +174,6 @@ export class AlertChannels {
 
   /**
    * Appends a message. Beyond the limit, the oldest becomes a dead letter. Returns its sequence.
-   * Requires a write transaction.
    */
   append(organizationId: string, channelId: string, json: string, nowMs: number): number {
     const queue = this.#queueOf(organizationId, channelId)
@@ -201,9 +199,7 @@ export class AlertChannels {
     }
   }
 
-  /**
-   * Removes messages that cannot be read, and returns their number. Requires a write transaction.
-   */
+  /** Removes messages that cannot be read, and returns their number. */
   removeDamaged(organizationId: string, channelId: string, nowMs: number): number {
     const queue = this.#queueOf(organizationId, channelId)
     const first = queue.firstSequence
@@ -219,7 +215,7 @@ export class AlertChannels {
     return removed
   }
 
-  /** Records that the first message was delivered. Requires a write transaction. */
+  /** Records that the first message was delivered. */
   deliver(organizationId: string, channelId: string, sequence: number, nowMs: number): void {
     const queue = this.#queueOf(organizationId, channelId)
     // It may have become a dead letter meanwhile, or the channel was removed.
@@ -235,10 +231,7 @@ export class AlertChannels {
     })
   }
 
-  /**
-   * Records a failed attempt. The message stays the first, unless fail() follows. Requires a write
-   * transaction.
-   */
+  /** Records a failed attempt. The message stays the first, unless fail() follows. */
   postpone(organizationId: string, channelId: string, failure: string, nowMs: number): void {
     if (this.get(organizationId, channelId) === undefined) return
     const state = this.state(organizationId, channelId)
@@ -253,7 +246,7 @@ export class AlertChannels {
     })
   }
 
-  /** Makes the first message a dead letter. Requires a write transaction. */
+  /** Makes the first message a dead letter. */
   fail(organizationId: string, channelId: string, sequence: number, failure: string, nowMs: number): void {
     const message = this.first(organizationId, channelId)
     if (message?.sequence !== sequence) return
@@ -287,17 +280,14 @@ export class AlertChannels {
     return Array.from(this.#deadLetters.range(channelKey(organizationId, channelId)), ({ value }) => value)
   }
 
-  /**
-   * Queues a dead letter again, as the last message, and returns its sequence. Requires a write
-   * transaction.
-   */
+  /** Queues a dead letter again, as the last message, and returns its sequence. */
   retry({ organizationId, id }: AlertChannel, { sequence, json }: DeadLetter, nowMs: number): number {
     this.#deadLetters.remove(messageKey(organizationId, id, sequence))
     this.#putOutcome(organizationId, id, sequence, { kind: 'retried', atMs: nowMs })
     return this.append(organizationId, id, json, nowMs)
   }
 
-  /** Removes a dead letter. Requires a write transaction. */
+  /** Removes a dead letter. */
   discard({ organizationId, id }: AlertChannel, { sequence }: DeadLetter, nowMs: number): void {
     this.#deadLetters.remove(messageKey(organizationId, id, sequence))
     this.#putOutcome(organizationId, id, sequence, { kind: 'discarded', atMs: nowMs })

@@ -19,15 +19,11 @@ export class EventBuffer extends EventQueue {
     super(environment, 'buffer')
   }
 
-  /** Requires a write transaction. */
   append(organizationId: string, events: readonly Event[]): void {
     this.queue(organizationId).append(slicesOf(events.map(packEvent)))
   }
 
-  /**
-   * Appends the packed events at the given places, ascending. Returns their number. Requires a
-   * write transaction.
-   */
+  /** Appends the packed events at the given places, ascending. Returns their number. */
   appendPacked(organizationId: string, events: Slices, places: readonly Places[]): number {
     const kept = keptOf(events, places)
     this.queue(organizationId).append(kept)

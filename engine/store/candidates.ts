@@ -81,7 +81,6 @@ export class Candidates {
     return this.#records.get(keyOf(organizationId, name))
   }
 
-  /** Requires a write transaction. */
   put(organizationId: string, candidate: Candidate): void {
     this.#records.put(keyOf(organizationId, candidate.name), candidate)
   }
@@ -92,7 +91,7 @@ export class Candidates {
     this.#counts.delete(organizationId)
   }
 
-  /** Forgets which clients were counted. Requires a write transaction. */
+  /** Forgets which clients were counted. */
   eraseClients(organizationId: string): void {
     for (const candidate of this.ofOrganization(organizationId)) {
       this.put(organizationId, { ...candidate, clients: new Uint8Array(SKETCH_BYTES) })
@@ -101,7 +100,7 @@ export class Candidates {
 
   /**
    * Adds counts, and creates missing records. Beyond the limit, those that were not seen the
-   * longest are removed. Requires a write transaction.
+   * longest are removed.
    */
   add(deltas: readonly CandidateDelta[], keepsClients: (organizationId: string) => boolean): void {
     const added = new Map<string, number>()

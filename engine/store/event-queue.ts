@@ -36,12 +36,12 @@ export class EventQueue {
     return readIntact(this.queue(organizationId), sequence, countMax)
   }
 
-  /** Replaces the events with these sequences, ascending. Requires a write transaction. */
+  /** Replaces the events with these sequences, ascending. */
   replace(organizationId: string, sequences: readonly number[], events: Slices): void {
     this.queue(organizationId).replace(sequences, events)
   }
 
-  /** Removes the events up to `sequence`. Requires a write transaction. */
+  /** Removes the events up to `sequence`. */
   removeThrough(organizationId: string, sequence: number): void {
     this.queue(organizationId).removeThrough(sequence)
   }

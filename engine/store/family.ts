@@ -13,10 +13,7 @@ export interface KeyedPayload {
   readonly payload: Buffer
 }
 
-/**
- * The records of one type in one table, each in msgpack in a sealed record (record.ts). In this
- * folder, methods that put, change or remove records require a write transaction of the caller.
- */
+/** The records of one type in one table, each in msgpack in a sealed record (record.ts). */
 export class Family<T> {
   readonly #table: Table
   readonly #what: string

@@ -26,7 +26,7 @@ export class KeyUses {
     return this.#uses.get(keyOf(organizationId, keyId)) ?? 0
   }
 
-  /** Ignores a use earlier than the stored one. Requires a write transaction. */
+  /** Ignores a use earlier than the stored one. */
   put({ organizationId, keyId, timeMs }: KeyUse): void {
     if (timeMs > this.lastUseMs(organizationId, keyId)) this.#uses.put(keyOf(organizationId, keyId), timeMs)
   }

@@ -44,14 +44,12 @@ export class OwnFrameworks {
     return framework && categories && { version: framework.version, categories }
   }
 
-  /** Requires a write transaction. */
   put(framework: OwnFramework, categories: readonly TemplateCategory[]): void {
     const key = keyOf(framework.organizationId, framework.id)
     this.#frameworks.put(key, framework)
     this.#categories.put(key, categories)
   }
 
-  /** Requires a write transaction. */
   remove({ organizationId, id }: OwnFramework): void {
     const key = keyOf(organizationId, id)
     this.#frameworks.remove(key)

@@ -58,19 +58,17 @@ export class OwnPlatforms {
     return bytes === undefined ? 0 : bytes.readDoubleLE(0)
   }
 
-  /** Requires a transaction of the caller. */
   put(organizationId: string, platform: OwnPlatform): void {
     this.#records.put(keyOf(organizationId, platform.entry.id), platform)
     this.raiseVersion(organizationId)
   }
 
-  /** Requires a transaction of the caller. */
   remove(organizationId: string, platformId: string): void {
     this.#records.remove(keyOf(organizationId, platformId))
     this.raiseVersion(organizationId)
   }
 
-  /** Makes all threads read the registry again. Requires a transaction of the caller. */
+  /** Makes all threads read the registry again. */
   raiseVersion(organizationId: string): void {
     const next = Buffer.allocUnsafe(VERSION_BYTES)
     next.writeDoubleLE(this.version(organizationId) + 1)

@@ -114,7 +114,6 @@ export class Secrets<T extends Secret> {
     return this.ofOrganization(organizationId).filter((secret) => statusOf(secret, nowMs) === 'active').length
   }
 
-  /** Requires a write transaction. */
   add(secret: T): void {
     const key = secretKey(secret)
     this.#records.put(key, secret)
@@ -122,7 +121,7 @@ export class Secrets<T extends Secret> {
     this.#onChange(secret.organizationId)
   }
 
-  /** Updates an active secret, except for its hash. Requires a write transaction. */
+  /** Updates an active secret, except for its hash. */
   replace(secret: T): void {
     this.#records.put(secretKey(secret), secret)
     this.#onChange(secret.organizationId)
@@ -138,9 +137,7 @@ export class Secrets<T extends Secret> {
     }
   }
 
-  /**
-   * Revokes a secret permanently by removing its hash from the index. Requires a write transaction.
-   */
+  /** Revokes a secret permanently by removing its hash from the index. */
   revoke(secret: T, nowMs: number): T {
     const revoked = { ...secret, revokedAtMs: nowMs }
     this.#records.put(secretKey(secret), revoked)

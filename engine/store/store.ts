@@ -69,7 +69,10 @@ class StoreEnvironment {
   }
 }
 
-/** The service's store: one LMDB environment with its record families. */
+/**
+ * The service's store: one LMDB environment with its record families. Their methods that change
+ * records require a write transaction of the caller, unless they say otherwise.
+ */
 export class Store extends StoreEnvironment {
   readonly apiVersions = new ApiVersions(this.environment)
   readonly organizations = new Organizations(this.environment, this.apiVersions)

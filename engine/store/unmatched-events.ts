@@ -11,7 +11,7 @@ export class UnmatchedEvents extends EventQueue {
     super(environment, 'unmatched-events')
   }
 
-  /** Appends events, and removes the oldest beyond `countMax`. Requires a write transaction. */
+  /** Appends events, and removes the oldest beyond `countMax`. */
   append(organizationId: string, events: Slices, countMax: number): void {
     const queue = this.queue(organizationId)
     queue.append(events)
@@ -19,7 +19,7 @@ export class UnmatchedEvents extends EventQueue {
     if (excess > 0) queue.removeThrough(queue.firstSequence + excess - 1)
   }
 
-  /** Removes all events. Requires a write transaction. */
+  /** Removes all events. */
   clear(organizationId: string): void {
     this.removeThrough(organizationId, this.next(organizationId) - 1)
   }
