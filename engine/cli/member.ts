@@ -2,18 +2,18 @@ import { oneOf } from '../kernel/process/settings.ts'
 import type { RemovedMember } from '../store/members.ts'
 import { type Member, ROLES } from '../store/members.ts'
 import { invite } from './account-link.ts'
-import { argument, type Commands, change, flag, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, flag, option, query, table } from './command.ts'
 
 const members = table<Member>([
   ['Name', 'name', { wrap: true }],
   ['Role', 'role'],
   ['Can sign in', 'can_sign_in', { hide: 2, of: ({ userId }) => userId !== undefined }],
-  ['Added', 'created_at', { hide: 1, of: ({ createdAtMs }) => timeText(createdAtMs) }],
+  ['Added', 'created_at', { hide: 1 }],
 ])
 const removedMembers = table<RemovedMember>([
   ['Name', 'name', { wrap: true }],
   ['Role before', 'role'],
-  ['Removed', 'removed_at', { hide: 1, of: ({ removedAtMs }) => timeText(removedAtMs) }],
+  ['Removed', 'removed_at', { hide: 1 }],
 ])
 const NAME = argument('<name>', 'Name of the member')
 

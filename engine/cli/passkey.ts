@@ -5,9 +5,9 @@ const passkeys = table<Passkey>([
   ['Name', 'name', { wrap: true }],
   ['Host', 'host', { hide: 2, of: ({ rpId }) => rpId }],
   ['Synced', 'synced', { hide: 3, of: ({ isSynced }) => isSynced }],
-  ['Created', 'created_at', { hide: 1, of: ({ createdAtMs }) => timeText(createdAtMs) }],
+  ['Created', 'created_at', { hide: 1 }],
   ['Last used', 'last_used_at', { of: ({ usedAtMs }) => timeText(usedAtMs) }],
-  ['Blocked', 'blocked_at', { hide: 4, of: ({ blockedAtMs }) => timeText(blockedAtMs) }],
+  ['Blocked', 'blocked_at', { hide: 4 }],
   ['Id', 'id'],
 ])
 const USER = argument('<name>', 'Name of the user for sign-in')
