@@ -1,6 +1,6 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
-import { uuidBytes } from './keys.ts'
+import { textKey, uuidBytes } from './keys.ts'
 
 /*
  * How many clients requested a name, in 32 bytes: linear counting. Each client sets one of 256 bits
@@ -78,16 +78,16 @@ export class Candidates {
   }
 
   get(organizationId: string, name: string): Candidate | undefined {
-    return this.#records.get(keyOf(organizationId, name))
+    return this.#records.get(textKey(organizationId, name))
   }
 
   put(organizationId: string, candidate: Candidate): void {
-    this.#records.put(keyOf(organizationId, candidate.name), candidate)
+    this.#records.put(textKey(organizationId, candidate.name), candidate)
   }
 
   /** Requires a write transaction. Does nothing if there is no such candidate. */
   remove(organizationId: string, name: string): void {
-    this.#records.remove(keyOf(organizationId, name))
+    this.#records.remove(textKey(organizationId, name))
     this.#counts.delete(organizationId)
   }
 
@@ -161,8 +161,4 @@ function countsOf(before: Counts, { name, ...delta }: Counts): Counts {
 export function clientsOf({ clients }: Candidate): number | undefined {
   const count = clientsInSketch(clients)
   return count === 0 ? undefined : count
-}
-
-function keyOf(organizationId: string, name: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(name)])
 }
