@@ -1,7 +1,7 @@
 import { SECOND_MS } from '../engine/kernel/process/clock.ts'
 import { logFailure } from '../engine/kernel/process/failure.ts'
 import type { Logger } from '../engine/kernel/process/log.ts'
-import type { KeyUse } from '../engine/store/key-uses.ts'
+import type { KeyUse } from '../engine/store/secrets.ts'
 import type { Caller } from './callers.ts'
 
 /**

@@ -5,7 +5,7 @@ import { type ConnectionLimits, connectionCountersOf } from '../engine/http/conn
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import { type FromListenerThread, runListenerThread } from '../engine/http/listener-thread.ts'
 import type { LogLevel } from '../engine/kernel/process/log.ts'
-import type { KeyUse } from '../engine/store/key-uses.ts'
+import type { KeyUse } from '../engine/store/secrets.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
 import type { OpenApiAnswer } from './document.ts'

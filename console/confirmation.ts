@@ -1,6 +1,5 @@
 import { MINUTE_MS } from '../engine/kernel/process/clock.ts'
-import type { Passkey } from '../engine/store/passkeys.ts'
-import type { User } from '../engine/store/users.ts'
+import type { Passkey, User } from '../engine/store/users.ts'
 import type { Fields } from './design/form.tsx'
 import { retryText } from './design/parts.tsx'
 import { FormFields, type FormState, RejectedForm, rejectedForm } from './form.ts'

@@ -1,6 +1,6 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
-import type { Session } from '../../engine/store/sessions.ts'
+import type { Session } from '../../engine/store/users.ts'
 import { checkPassword } from '../confirmation.ts'
 import { ActionButton, Field, Form } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'

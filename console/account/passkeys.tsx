@@ -1,5 +1,5 @@
 import { PASSKEYS_PER_USER_MAX } from '../../engine/limits.ts'
-import type { Passkey } from '../../engine/store/passkeys.ts'
+import type { Passkey } from '../../engine/store/users.ts'
 import { ActionButton, Field, FormError, PasskeyForm, Submit, TwoStep } from '../design/form.tsx'
 import { CsvLink } from '../design/list.tsx'
 import { Card, NarrowCard, PageHead, Tag } from '../design/parts.tsx'

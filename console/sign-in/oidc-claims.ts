@@ -1,4 +1,4 @@
-import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
+import type { IdentityProvider } from '../../engine/store/members.ts'
 import { ProviderError } from './provider-http.ts'
 
 /** Groups that are read. More make the sign-in fail. */

@@ -2,9 +2,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { NewPasskey } from '../../engine/admin/passkeys.ts'
 import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
-import type { Passkey } from '../../engine/store/passkeys.ts'
 import type { Store } from '../../engine/store/store.ts'
-import type { User } from '../../engine/store/users.ts'
+import type { Passkey, User } from '../../engine/store/users.ts'
 import { type Changes, OverloadError } from '../changes.ts'
 import {
   ALGORITHMS,

@@ -3,9 +3,8 @@ import { BoundedMap } from '../../engine/kernel/process/bounded-map.ts'
 import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import type { Member } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
-import type { Session } from '../../engine/store/sessions.ts'
 import type { Store } from '../../engine/store/store.ts'
-import type { User } from '../../engine/store/users.ts'
+import type { Session, User } from '../../engine/store/users.ts'
 import { secretHash } from './secrets.ts'
 
 /** The time of a session's last request is stored at most this often. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Passkey } from '../../engine/store/passkeys.ts'
+import type { Passkey } from '../../engine/store/users.ts'
 
 /** The identity of this console toward authenticators (WebAuthn: relying party). */
 export interface RelyingParty {

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type Clock, HOUR_MS, MINUTE_MS } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { ACCOUNT_LINKS_MAX } from '../limits.ts'
-import type { AccountLink, AccountLinkKind } from '../store/account-links.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
+import type { AccountLink, AccountLinkKind } from '../store/users.ts'
 import { Changes } from './changes.ts'
 
 /** How long each kind of link can be used. */
@@ -52,7 +52,7 @@ export class AccountLinkChanges extends Changes {
     const { store, clock } = this
     const organizationId = organization.id
     return this.audited('member.invite', organizationId, () => {
-      const member = store.members.get(organizationId, memberName)
+      const member = store.members.get({ organizationId, name: memberName })
       if (member === undefined) {
         throw new Fault('NOT_FOUND', `${organization.name} has no member ${JSON.stringify(memberName)}`)
       }
@@ -74,7 +74,7 @@ export class AccountLinkChanges extends Changes {
     const organizationId = organization.id
     this.audited('invitation.withdraw', organizationId, () => {
       // Names differ in case only for people.
-      const name = store.members.get(organizationId, memberName)?.name ?? memberName
+      const name = store.members.get({ organizationId, name: memberName })?.name ?? memberName
       if (store.accountLinks.removeInvitation(organizationId, name) === undefined) {
         throw new Fault('NOT_FOUND', `${JSON.stringify(memberName)} has no invitation in ${organization.name}`)
       }

@@ -1,13 +1,11 @@
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { SESSIONS_PER_USER_MAX, TRUSTED_BROWSERS_MAX } from '../limits.ts'
-import type { AccountLink } from '../store/account-links.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Member } from '../store/members.ts'
-import type { Session } from '../store/sessions.ts'
 import type { Store } from '../store/store.ts'
-import type { User } from '../store/users.ts'
+import type { AccountLink, Session, User } from '../store/users.ts'
 import type { Action } from './actions.ts'
 import { checkText, noteEverywhere } from './changes.ts'
 import { type AskedProvider, Federation } from './federation.ts'
@@ -115,7 +113,7 @@ export class Accounts {
     checkText('name', use.userName)
     const organization = organizationId === '' ? this.#createOrganization(use) : organizations.get(organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', 'The organization no longer exists')
-    const before = members.get(organization.id, use.userName)
+    const before = members.get({ organizationId: organization.id, name: use.userName })
     if (before?.userId !== undefined) throw new Fault('CONFLICT', `${before.name} can sign in already`)
     const user = this.#signedIn(use, organization.id) ?? this.#createUser(use.userName, use.passwordHash)
     const added = { organizationId: organization.id, name: user.name, createdAtMs: this.#clock.nowMs() }
@@ -133,7 +131,7 @@ export class Accounts {
   }
 
   #acceptInvitation({ organizationId, name }: AccountLink, use: LinkUse) {
-    const member = this.#store.members.get(organizationId, name)
+    const member = this.#store.members.get({ organizationId, name })
     if (member === undefined || member.userId !== undefined) {
       throw new Fault('NOT_FOUND', 'The invitation is no longer valid. Ask for another')
     }

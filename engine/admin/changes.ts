@@ -130,7 +130,7 @@ export class Changes {
     const needed = ACTIONS[action]
     const { name } = this.actor
     if (needed === 'operator') throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
-    const member = organizationId === undefined ? undefined : this.store.members.get(organizationId, name)
+    const member = organizationId === undefined ? undefined : this.store.members.get({ organizationId, name })
     if (member === undefined) throw new Fault('NOT_ALLOWED', `${name} is not a member of the organization`)
     if (!mayDo(member.role, action)) {
       throw new Fault('NOT_ALLOWED', `${name} is ${article(member.role)} ${member.role}; ${action} needs ${needed}`)

@@ -1,9 +1,8 @@
 import type { Clock } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { MEMBERS_MAX } from '../limits.ts'
-import type { FederatedIdentity } from '../store/federated-identities.ts'
-import type { IdentityProvider } from '../store/identity-providers.ts'
 import { newUuid } from '../store/keys.ts'
+import type { FederatedIdentity, IdentityProvider } from '../store/members.ts'
 import { type Member, ROLES, type Role } from '../store/members.ts'
 import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
@@ -131,7 +130,7 @@ export class Federation {
       throw new Fault('NOT_ALLOWED', `${name} was removed from the organization. An owner can allow the sign-in again`)
     }
     const provider = identityProviders.get(organizationId)?.name ?? 'the provider'
-    const before = members.get(organizationId, name)
+    const before = members.get({ organizationId, name })
     if (before !== undefined) throw new Fault('CONFLICT', nameTaken(before, provider))
     if (members.ofOrganization(organizationId).length >= MEMBERS_MAX) {
       throw new Fault('CONFLICT', `The organization has ${MEMBERS_MAX} members already. An owner must remove one first`)

@@ -1,9 +1,7 @@
 import { Fault } from '../kernel/process/error-codes.ts'
 import { MEMBERS_MAX, REMOVED_MEMBERS_MAX } from '../limits.ts'
-import type { ProviderIdentity } from '../store/federated-identities.ts'
-import type { Member, Role } from '../store/members.ts'
+import type { Member, ProviderIdentity, RemovedMember, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
-import type { RemovedMember } from '../store/removed-members.ts'
 import type { Store } from '../store/store.ts'
 import { Changes, checkText } from './changes.ts'
 
@@ -25,7 +23,7 @@ export class MemberChanges extends Changes {
     const organizationId = organization.id
     return this.audited('member.add', organizationId, () => {
       const members = store.members.ofOrganization(organizationId)
-      if (store.members.get(organizationId, name) !== undefined) {
+      if (store.members.get({ organizationId, name }) !== undefined) {
         throw new Fault('CONFLICT', `${name} is a member of ${organization.name} already`)
       }
       if (members.length >= MEMBERS_MAX) {
@@ -76,7 +74,7 @@ export class MemberChanges extends Changes {
     const { store } = this
     const { id: organizationId } = organization
     return this.audited('member.allow', organizationId, () => {
-      const result = store.removedMembers.get(organizationId, name)
+      const result = store.removedMembers.get({ organizationId, name })
       if (result === undefined) {
         const shows = 'posture-admin member list --removed shows all'
         throw new Fault('NOT_FOUND', `${organization.name} has no removed member ${JSON.stringify(name)}; ${shows}`)
@@ -87,7 +85,7 @@ export class MemberChanges extends Changes {
   }
 
   #existing(organization: Organization, name: string): Member {
-    const member = this.store.members.get(organization.id, name)
+    const member = this.store.members.get({ organizationId: organization.id, name })
     if (member !== undefined) return member
     throw new Fault(
       'NOT_FOUND',
@@ -114,7 +112,8 @@ export class MemberChanges extends Changes {
  * @param removals if absent, the one of the member's name
  */
 export function putAllowed(store: Store, member: Member, removals?: readonly RemovedMember[]): void {
-  const byName = removals ?? [store.removedMembers.get(member.organizationId, member.name) ?? []].flat()
+  const byName =
+    removals ?? [store.removedMembers.get({ organizationId: member.organizationId, name: member.name }) ?? []].flat()
   for (const removed of byName) store.removedMembers.remove(removed)
   const identities = distinct([...(member.identitiesBefore ?? []), ...byName.flatMap((removed) => removed.identities)])
   store.members.put(identities.length === 0 ? member : { ...member, identitiesBefore: identities })

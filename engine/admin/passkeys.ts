@@ -2,9 +2,8 @@ import type { Clock } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { PASSKEYS_PER_USER_MAX } from '../limits.ts'
 import { newUuid } from '../store/keys.ts'
-import type { Passkey } from '../store/passkeys.ts'
 import type { Store } from '../store/store.ts'
-import type { User } from '../store/users.ts'
+import type { Passkey, User } from '../store/users.ts'
 import { byIdPrefix, Changes, checkText, noteEverywhere } from './changes.ts'
 
 /** What a verified registration says about a passkey. */
@@ -122,7 +121,7 @@ export class OwnPasskeys {
   }
 
   #passkey({ userId, id }: PasskeyOfUser): { readonly user: User; readonly passkey: Passkey } {
-    const passkey = isUuid(id) ? this.#store.passkeys.get(userId, id) : undefined
+    const passkey = isUuid(id) ? this.#store.passkeys.get({ userId, id }) : undefined
     if (passkey === undefined) throw new Fault('NOT_FOUND', 'The passkey no longer exists')
     return { user: this.#user(userId), passkey }
   }

@@ -6,7 +6,7 @@ import { beginErasure, ERASED_SUBJECT, isUseOf, namesClient } from '../scan/eras
 import { personKey } from '../scan/group-use.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import { ClientReader } from '../store/client-records.ts'
-import type { EventQueue } from '../store/event-queue.ts'
+import type { EventQueue } from '../store/event-queues.ts'
 import { spanText } from '../store/name-spans.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'

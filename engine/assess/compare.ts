@@ -1,7 +1,7 @@
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import type { AnyFrameworkId } from '../store/framework.ts'
 import { itemKey } from './rules.ts'
-import { pointsOf, type Scale, scoreOf } from './score.ts'
+import { exactScoreOf, pointsOf, type Scale, scoreOf, sumOfWeights, weightOf } from './score.ts'
 
 /*
  * What changed between two assessments of a framework, and how much each change moved the score.
@@ -45,7 +45,7 @@ export function compareAssessments(
   const all = keys.map((key) => differenceOf(earlier.get(key), later.get(key), shares.get(key) ?? 0, scale))
   const items = all.filter(({ was, now }) => was !== now)
   const explained = items.reduce((sum, { effect = 0 }) => sum + effect, 0)
-  const total = exactScore(after, scale) - exactScore(before, scale)
+  const total = (exactScoreOf(after, scale) ?? 0) - (exactScoreOf(before, scale) ?? 0)
   return {
     scoreBefore: scoreOf(before, scale).overallScore,
     score: scoreOf(after, scale).overallScore,
@@ -83,30 +83,18 @@ function differenceOf(
 /** The share of each item that has points in the score, 0 to 1, by key. */
 function sharesOf(categories: readonly AssessmentCategory[]): ReadonlyMap<string, number> {
   const counted = categories
-    .map(({ weight, items }) => ({
-      weight: weight * (sumOf(items.filter(({ answer }) => answer !== 'not_applicable')) / sumOf(items)),
-      items: items.filter(({ answer }) => pointsOf(answer) !== undefined),
+    .map((category) => ({
+      weight: weightOf(category),
+      items: category.items.filter(({ answer }) => pointsOf(answer) !== undefined),
     }))
     .filter(({ items }) => items.length > 0)
-  const total = sumOf(counted)
+  const total = sumOfWeights(counted)
   return new Map(
     counted.flatMap(({ weight, items }) => {
-      const inCategory = sumOf(items)
+      const inCategory = sumOfWeights(items)
       return items.map((item) => [itemKey(item.id), (weight / total) * (item.weight / inCategory)] as const)
     }),
   )
-}
-
-function sumOf(weighted: readonly { readonly weight: number }[]): number {
-  return weighted.reduce((sum, { weight }) => sum + weight, 0)
-}
-
-/** The score without rounding; 0 without an answer that has points. */
-function exactScore(categories: readonly AssessmentCategory[], scale: Scale): number {
-  const items = placed(categories)
-  return [...sharesOf(categories)].reduce((sum, [key, share]) => {
-    return sum + share * (pointsOf(items.get(key)?.item.answer ?? 'unanswered', scale) ?? 0)
-  }, 0)
 }
 
 /** Without a negative zero. */

@@ -11,20 +11,15 @@ import type { AnyFrameworkId } from '../store/framework.ts'
  *
  * PCI DSS and HIPAA know only met and not met: there, an answer below 100 is 0.
  *
- * Both are rounded half up to integers. The overall score is computed from the exact category
- * scores. Averages are fractions of integers, because binary floating point would turn some 89.5
- * into 89. Worked example: docs/reference/assessments.md.
+ * Both are rounded half up to integers. The overall score is computed from the category scores
+ * before rounding. Worked example: docs/reference/assessments.md.
  */
 const WORDS = { yes: 100, partial: 50, no: 0 } as const
 
-/** Weights have up to three decimals. */
+/** Scores show weights with three decimals. */
 const WEIGHT_UNITS = 1000
-
-interface Fraction {
-  readonly numerator: bigint
-  /** Positive. */
-  readonly denominator: bigint
-}
+/** Binary floating point has some averages of exactly 89.5 slightly below. */
+const ROUNDING_ERROR = 1e-9
 
 export interface Score {
   /** null if no item counts. */
@@ -33,28 +28,21 @@ export interface Score {
 }
 
 export function scoreOf(categories: readonly AssessmentCategory[], scale: Scale = 'graded'): Score {
-  const averages = categories.map((category) => averageOf(category, scale))
-  let sum = ZERO
-  let weights = ZERO
-  for (const [at, category] of categories.entries()) {
-    const average = averages[at]
-    if (average === undefined) continue
-    const weight = weightOf(category)
-    sum = plus(sum, times(weight, average))
-    weights = plus(weights, weight)
-  }
+  const rated = ratedOf(categories, scale)
+  const overall = averageOf(rated)
   return {
-    overallScore: weights.numerator === 0n ? null : roundHalfUp(times(sum, inverse(weights))),
-    categories: categories.map((category, at) => {
-      const average = averages[at]
-      const { numerator, denominator } = weightOf(category)
-      return {
-        name: category.name,
-        weight: average === undefined ? 0 : roundHalfUp({ numerator, denominator }) / WEIGHT_UNITS,
-        score: average === undefined ? null : roundHalfUp(average),
-      }
-    }),
+    overallScore: overall === undefined ? null : roundHalfUp(overall),
+    categories: rated.map(({ name, weight, points }) => ({
+      name,
+      weight: points === undefined ? 0 : roundHalfUp(weight * WEIGHT_UNITS) / WEIGHT_UNITS,
+      score: points === undefined ? null : roundHalfUp(points),
+    })),
   }
+}
+
+/** The overall score before rounding. undefined: no item counts. */
+export function exactScoreOf(categories: readonly AssessmentCategory[], scale: Scale): number | undefined {
+  return averageOf(ratedOf(categories, scale))
 }
 
 /** Which answers an assessment knows: degrees, or only met and not met. */
@@ -71,52 +59,33 @@ export function pointsOf(answer: Answer, scale: Scale = 'graded'): number | unde
   return scale === 'met' && points < 100 ? 0 : points
 }
 
-/** In units. The share of the items that apply is of their weights. */
-function weightOf({ weight, items }: AssessmentCategory): Fraction {
-  let applicable = 0n
-  let all = 0n
-  for (const item of items) {
-    const units = unitsOf(item.weight)
-    all += units
-    if (item.answer !== 'not_applicable') applicable += units
-  }
-  return { numerator: unitsOf(weight) * applicable, denominator: all }
+/** The weight of a category in the overall score. The share of the items that apply is of their weights. */
+export function weightOf({ weight, items }: AssessmentCategory): number {
+  const applicable = items.filter(({ answer }) => answer !== 'not_applicable')
+  return weight * (sumOfWeights(applicable) / sumOfWeights(items))
 }
 
-const ZERO: Fraction = { numerator: 0n, denominator: 1n }
-
-function plus(a: Fraction, b: Fraction): Fraction {
-  return {
-    numerator: a.numerator * b.denominator + b.numerator * a.denominator,
-    denominator: a.denominator * b.denominator,
-  }
+export function sumOfWeights(weighted: readonly { readonly weight: number }[]): number {
+  return weighted.reduce((sum, { weight }) => sum + weight, 0)
 }
 
-function times(a: Fraction, b: Fraction): Fraction {
-  return { numerator: a.numerator * b.numerator, denominator: a.denominator * b.denominator }
+function ratedOf(categories: readonly AssessmentCategory[], scale: Scale) {
+  return categories.map((category) => ({
+    name: category.name,
+    weight: weightOf(category),
+    points: averageOf(category.items.map(({ weight, answer }) => ({ weight, points: pointsOf(answer, scale) }))),
+  }))
 }
 
-function inverse({ numerator, denominator }: Fraction): Fraction {
-  return { numerator: denominator, denominator: numerator }
+/** undefined: none has points. */
+function averageOf(
+  all: readonly { readonly weight: number; readonly points: number | undefined }[],
+): number | undefined {
+  const counted = all.filter(({ points }) => points !== undefined)
+  const sum = counted.reduce((total, { weight, points = 0 }) => total + weight * points, 0)
+  return counted.length === 0 ? undefined : sum / sumOfWeights(counted)
 }
 
-function averageOf(category: AssessmentCategory, scale: Scale): Fraction | undefined {
-  let numerator = 0n
-  let denominator = 0n
-  for (const item of category.items) {
-    const value = pointsOf(item.answer, scale)
-    if (value === undefined) continue
-    numerator += unitsOf(item.weight) * BigInt(value)
-    denominator += unitsOf(item.weight)
-  }
-  return denominator === 0n ? undefined : { numerator, denominator }
-}
-
-/** Rounding only removes the floating-point error: a weight has at most three decimals. */
-function unitsOf(weight: number): bigint {
-  return BigInt(Math.round(weight * WEIGHT_UNITS))
-}
-
-function roundHalfUp({ numerator, denominator }: Fraction): number {
-  return Number((2n * numerator + denominator) / (2n * denominator))
+function roundHalfUp(value: number): number {
+  return Math.floor(value + 0.5 + ROUNDING_ERROR)
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { changedEntry } from '../../registry/registry-file.ts'
 import type { LogPosition } from '../cluster/log/event-log.ts'
 import { addressBytes, networkOf } from '../kernel/process/network.ts'
-import type { AccountLink } from '../store/account-links.ts'
 import type { AlertChannel, AlertChannelState, DeadLetter, MessageOutcome } from '../store/alert-channels.ts'
 import type { AlertRules, AlertState, ReportedCondition } from '../store/alerts.ts'
 import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
@@ -12,29 +11,25 @@ import { type ClientGroup, groupKey } from '../store/client-groups.ts'
 import type { NamedNetwork } from '../store/client-names.ts'
 import type { StoredDay, StoredSensor } from '../store/coverage.ts'
 import type { Detection } from '../store/evidence.ts'
-import { type FederatedIdentity, federatedIdentityKey } from '../store/federated-identities.ts'
 import type { TemplateCategory } from '../store/framework.ts'
-import type { IdentityProvider } from '../store/identity-providers.ts'
 import { textKey, UUID_BYTES, u64Bytes, uuidBytes, uuidText } from '../store/keys.ts'
-import type { Member } from '../store/members.ts'
+import type { IdentityProvider, Member } from '../store/members.ts'
+import { type FederatedIdentity, federatedIdentityKey, memberKey, type RemovedMember } from '../store/members.ts'
 import type { ClusterNode } from '../store/nodes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { OwnFramework } from '../store/own-frameworks.ts'
 import type { OwnPlatform } from '../store/own-platforms.ts'
-import { credentialKey, type Passkey } from '../store/passkeys.ts'
 import { openBlock } from '../store/read-lines.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { ReleaseState, StoredRelease } from '../store/registry-releases.ts'
 import type { Removal } from '../store/removals.ts'
-import { type RemovedMember, removedMemberKey } from '../store/removed-members.ts'
 import type { ReportSchedule } from '../store/report-schedules.ts'
 import { type SavedView, viewKey } from '../store/saved-views.ts'
 import type { ScanRequest } from '../store/scans.ts'
-import type { Secret } from '../store/secrets.ts'
-import type { Session } from '../store/sessions.ts'
+import type { Secret, TokenBinding } from '../store/secrets.ts'
 import type { Reject } from '../store/sources.ts'
-import type { TokenBinding } from '../store/token-bindings.ts'
-import type { User } from '../store/users.ts'
+import type { AccountLink, Session, User } from '../store/users.ts'
+import { credentialKey, type Passkey } from '../store/users.ts'
 import { type Form, packed, type StoreWalk, type Visited, type Wrong } from './walk.ts'
 
 const DAY_BYTES = 4
@@ -131,7 +126,7 @@ const FAMILIES: readonly ((walk: StoreWalk) => void)[] = [
   ),
   family<Member>('members', {
     open: packed('member'),
-    keyOf: removedMemberKey,
+    keyOf: memberKey,
     needs: ({ userId }) => (userId === undefined ? [] : [['users', uuidBytes(userId)]]),
     index: {
       table: 'memberships',
@@ -140,9 +135,9 @@ const FAMILIES: readonly ((walk: StoreWalk) => void)[] = [
   }),
   family<RemovedMember>(
     'removed-members',
-    { open: packed('removed member'), keyOf: removedMemberKey },
+    { open: packed('removed member'), keyOf: memberKey },
     (walk, { value, organizationId }, wrong) => {
-      if (walk.store.members.get(organizationId, value.name) !== undefined)
+      if (walk.store.members.get({ organizationId, name: value.name }) !== undefined)
         wrong(`the member ${JSON.stringify(value.name)}`, 'none of this name')
     },
   ),

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { linkUrl, type NewAccountLink } from '../admin/account-links.ts'
 import { originOrNone, setting } from '../kernel/process/settings.ts'
-import { argument, type Commands, change, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, option, query, table } from './command.ts'
 import type { Result } from './context.ts'
 
 /** The port of the console unless --console-port changes it. */
@@ -15,7 +15,7 @@ const CONSOLE_ORIGIN = setting(originOrNone().default(''), {
 
 const links = table<NewAccountLink & { name: string | undefined; url: string }>([
   ['For', 'for', { of: ({ name = null }) => name }],
-  ['Expires', 'expires_at', { of: ({ expiresAtMs }) => timeText(expiresAtMs) }],
+  ['Expires', 'expires_at'],
   [null, 'url'],
 ])
 

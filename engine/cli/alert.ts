@@ -60,7 +60,7 @@ function channels({ alertChannels }: Store, rows: readonly AlertChannel[], secre
     ['Last delivered', 'delivered_at', { hide: 6, of: (channel) => timeText(stateOf(channel).deliveredAtMs) }],
     ['Last failure', 'failure', { hide: 4, wrap: true, of: (channel) => stateOf(channel).failure }],
     ['Id', 'id', { hide: 7 }],
-    [null, 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],
+    [null, 'created_at'],
     ...(secret === undefined ? [] : [[null, 'secret', { of: () => secret }] as const]),
   ])(rows)
 }
@@ -187,7 +187,7 @@ const channelCommands = group('Manage alert channels: where alerts are sent', {
 })
 
 const alerts = table<Alert & { readonly deliveries: readonly AlertDelivery[] }>([
-  ['Time', 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],
+  ['Time', 'created_at'],
   ['Severity', 'severity', { hide: 2 }],
   ['Rule', 'rule', { hide: 1 }],
   ['Alert', 'title', { wrap: true }],
@@ -214,15 +214,15 @@ const rules = table<RuleRow>([
   ['Raises an alert if', 'about', { hide: 1, wrap: true }],
   [null, 'threshold', { of: ({ thresholdInForce = null }) => thresholdInForce }],
   [null, 'unit', { of: ({ threshold }) => threshold?.unit ?? null }],
-  [null, 'is_default', { of: ({ isDefault }) => isDefault }],
+  [null, 'is_default'],
 ])
 
 const letters = table<DeadLetter & { readonly channel: string }>([
   ['Channel', 'channel'],
   ['Number', 'number', { of: ({ sequence }) => sequence }],
   ['Message', 'title', { wrap: true, of: ({ json }) => (JSON.parse(json) as AlertMessage).title }],
-  ['Queued', 'queued_at', { hide: 2, of: ({ queuedAtMs }) => timeText(queuedAtMs) }],
-  ['Failed', 'failed_at', { hide: 3, of: ({ failedAtMs }) => timeText(failedAtMs) }],
+  ['Queued', 'queued_at', { hide: 2 }],
+  ['Failed', 'failed_at', { hide: 3 }],
   ['Attempts', 'attempts', { hide: 1 }],
   ['Reason', 'failure', { wrap: true }],
 ])

@@ -8,7 +8,7 @@ import type { Shown } from '../kernel/process/table.ts'
 import { DECISION_NOTE_BYTES_MAX } from '../limits.ts'
 import { type Decision, decisionState } from '../store/decisions.ts'
 import { NAME_BYTES_MAX } from '../store/organizations.ts'
-import { argument, type Commands, change, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, option, query, table } from './command.ts'
 import type { AdminContext } from './context.ts'
 import { waitForScan } from './scan.ts'
 
@@ -50,14 +50,14 @@ const decisions = table<Row>([
     },
   ],
   ['Decision', 'decision', { of: (row) => decisionState(row, row.nowMs) }],
-  ['Expires', 'expires_at', { hide: 1, of: ({ expiresAtMs }) => timeText(expiresAtMs) }],
+  ['Expires', 'expires_at', { hide: 1 }],
   ['Owner', 'owner', { hide: 2, wrap: true }],
   ['Plan', 'plan', { hide: 3, of: ({ plan = null }) => plan }],
   ['Note', 'note', { hide: 4, wrap: true }],
   [null, 'risk', { of: ({ platform, plan }) => platform && ratedRisk(platform, plan) }],
   ['Risk', 'risk.score', { hide: 5 }],
-  ['Decided', 'decided_at', { hide: 7, of: ({ decidedAtMs }) => timeText(decidedAtMs) }],
-  ['By', 'decided_by', { hide: 8, of: ({ decidedBy }) => decidedBy }],
+  ['Decided', 'decided_at', { hide: 7 }],
+  ['By', 'decided_by', { hide: 8 }],
   ['Vendor', 'vendor', { hide: 10, of: ({ platform }) => platform?.vendor ?? null }],
   ['Type', 'platform_type', { hide: 9, of: ({ platform }) => platform?.platformType ?? null }],
   ['Id', 'id', { hide: 6, of: ({ platformId }) => platformId }],

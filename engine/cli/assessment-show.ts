@@ -19,7 +19,7 @@ export interface RatedAssessment extends Assessment {
 
 export const assessments = table<RatedAssessment>([
   ['Id', 'id'],
-  ['Framework', 'framework_id', { hide: 4, of: ({ frameworkId }) => frameworkId }],
+  ['Framework', 'framework_id', { hide: 4 }],
   ['Title', 'title', { hide: 7, wrap: true }],
   ['Profile', 'profile', { hide: 3, wrap: true, of: ({ profile }) => profileText(profile) }],
   ['Status', 'status'],
@@ -27,9 +27,9 @@ export const assessments = table<RatedAssessment>([
   ['Grade', 'grade', { hide: 1, of: ({ result }) => result?.grade ?? null }],
   ['N/A %', 'not_applicable_percent', { hide: 8, of: ({ basis }) => basis?.notApplicablePercent ?? null }],
   ['Above facts', 'unsupported_answers', { hide: 9, of: ({ basis }) => basis?.unsupported.length ?? null }],
-  ['Started', 'started_at', { hide: 6, of: ({ startedAtMs }) => timeText(startedAtMs) }],
-  ['Completed', 'completed_at', { hide: 5, of: ({ completedAtMs }) => timeText(completedAtMs) }],
-  [null, 'updated_at', { of: ({ updatedAtMs }) => timeText(updatedAtMs) }],
+  ['Started', 'started_at', { hide: 6 }],
+  ['Completed', 'completed_at', { hide: 5 }],
+  [null, 'updated_at'],
 ])
 
 /** Assessments of one organization with their bases. */
@@ -187,7 +187,7 @@ export const unsupported = table<UnsupportedAnswer>([
 
 /** What a reader of the score has to know, with the reason. */
 export const caveats = table<Caveat>([
-  ['Item', 'item_id', { of: ({ itemId }) => itemId }],
+  ['Item', 'item_id'],
   ['Check', 'title', { hide: 1, wrap: true }],
   ['Caveat', 'kind'],
   ['Reason', 'reason', { wrap: true }],

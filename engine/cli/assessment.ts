@@ -106,7 +106,7 @@ function differenceRows(found: AssessmentComparison): Shown {
 
 function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, nowMs: number): Shown {
   return table<Suggestion>([
-    ['Item', 'item_id', { of: ({ itemId }) => itemId }],
+    ['Item', 'item_id'],
     [
       'Suggested',
       'answer',
@@ -148,7 +148,7 @@ function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, n
 
 function mappedItems(rows: readonly CrosswalkRow[], from: FrameworkId): Shown {
   return table<CrosswalkRow>([
-    ['Item', 'item_id', { of: ({ itemId }) => itemId }],
+    ['Item', 'item_id'],
     ['Check', 'title', { hide: 1, wrap: true }],
     [null, 'category'],
     [FRAMEWORKS[from], 'from', { wrap: true, of: (row) => Object.keys(row.from) }],

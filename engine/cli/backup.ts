@@ -22,7 +22,7 @@ const restores = table<Restored>([
   ['Records', 'records'],
   ['Schema', 'schema'],
   ['Revoked again', 'revoked'],
-  ['Removed before', 'removed_organizations', { of: ({ removedOrganizations }) => removedOrganizations }],
+  ['Removed before', 'removed_organizations'],
   ['Old store kept in', 'kept', { wrap: true }],
   [null, 'unreadable'],
 ])

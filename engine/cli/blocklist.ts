@@ -5,7 +5,7 @@ import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
 import { oneOf, wholeNumber } from '../kernel/process/settings.ts'
 import { jsonLine, printable } from '../kernel/process/table.ts'
 import type { BlockListLink, BlockListSelection } from '../store/secrets.ts'
-import { argument, type Commands, change, flag, group, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, flag, group, option, query, table } from './command.ts'
 
 /** Rules that standard error names; the others are counted. */
 const NAMED_MAX = 20
@@ -45,8 +45,8 @@ function links(rows: readonly BlockListLink[], secret?: string) {
     ['Blocks', 'blocks', { hide: 2 }],
     ['Risk from', 'min_risk', { hide: 3, of: ({ riskMin }) => riskMin }],
     ['Prefix', 'prefix', { hide: 4, of: ({ visible }) => visible }],
-    ['Created', 'created_at', { hide: 5, of: ({ createdAtMs }) => timeText(createdAtMs) }],
-    ['Revoked', 'revoked_at', { hide: 1, of: ({ revokedAtMs }) => timeText(revokedAtMs) }],
+    ['Created', 'created_at', { hide: 5 }],
+    ['Revoked', 'revoked_at', { hide: 1 }],
   ])(rows)
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../limits.ts'
 import { type GroupUse, groupNamesOf, groupUse } from '../scan/group-use.ts'
 import { type NameSpan, spanText, withGiven } from '../store/name-spans.ts'
-import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, flag, group, limitOption, option, query, table } from './command.ts'
 import { clientRow, listText, nameFields } from './platform.ts'
 
 type PlatformRow = ReturnType<typeof clientRow> & { readonly platform_id: string; readonly platform_name: string }
@@ -101,8 +101,8 @@ const list = (found: string | null) =>
     ['Blocked', 'blocked', { hide: 2 }],
     ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
     ['Received', 'bytes_received', { hide: 7, of: ({ bytesReceived }) => bytesReceived || null }],
-    [null, 'first_seen', { of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
-    ['Last seen', 'last_seen', { hide: 1, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
+    [null, 'first_seen'],
+    ['Last seen', 'last_seen', { hide: 1 }],
   ])
 
 const SORT_KEYS = {

@@ -7,7 +7,7 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import type { ClusterNode } from '../store/nodes.ts'
 import type { Store } from '../store/store.ts'
-import { type Commands, query, table, timeText } from './command.ts'
+import { type Commands, query, table } from './command.ts'
 
 const nodes = table<ReturnType<typeof statusRows>[number]>([
   ['Node', 'name'],
@@ -30,10 +30,10 @@ const streams = table<ReturnType<typeof streamRows>[number]>([
   ['Reported', 'reported_at'],
 ])
 const snapshots = table<{ madeAtMs: number; bytes: number; sequence: number; reportedAtMs: number }>([
-  ['Made', 'made_at', { of: ({ madeAtMs }) => timeText(madeAtMs) }],
+  ['Made', 'made_at'],
   ['Bytes', 'bytes'],
   ['Read to', 'sequence'],
-  ['Reported', 'reported_at', { of: ({ reportedAtMs }) => timeText(reportedAtMs) }],
+  ['Reported', 'reported_at'],
 ])
 const states = table<ReplicationState>([
   ['Read to', 'sequence'],

@@ -202,7 +202,10 @@ type Field<T> = readonly [
   /** The name in JSON. `risk.score` shows a part of the field `risk`. */
   property: string,
   details?: ColumnFit & {
-    /** The value; by default the property of this name. */
+    /**
+     * The value; by default the property of this name. For `created_at` also `createdAtMs`, and for
+     * `token_id` also `tokenId`.
+     */
     readonly of?: (row: T) => unknown
   },
 ]
@@ -219,13 +222,17 @@ export function table<T extends object>(
     vertical,
     rows: rows.map((row) =>
       Object.fromEntries(
-        own.map(([, property, { of } = {}]) => [
-          property,
-          of === undefined ? (row as Readonly<Record<string, unknown>>)[property] : of(row),
-        ]),
+        own.map(([, property, { of } = {}]) => [property, of === undefined ? shownValue(row, property) : of(row)]),
       ),
     ),
   })
+}
+
+function shownValue(row: object, property: string): unknown {
+  const values = row as Readonly<Record<string, unknown>>
+  if (property in row) return values[property]
+  const name = property.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return /_(?:at|seen)$/.test(property) ? timeText(values[`${name}Ms`] as number | undefined) : values[name]
 }
 
 /** A time as in the API; null if there is none. */

@@ -18,7 +18,7 @@ type Environment = Store['environment']
 const about = table<Environment>(
   [
     ['Program version', 'version', { of: () => programVersion() }],
-    ['Schema version', 'schema_version', { of: ({ schemaVersion }) => schemaVersion }],
+    ['Schema version', 'schema_version'],
     [null, 'schema_version_newest', { of: () => SCHEMA_VERSION }],
     ['Node.js version', 'node_version', { of: () => process.versions.node }],
     ['LMDB version', 'lmdb_version', { of: () => LMDB_VERSION }],
@@ -52,7 +52,7 @@ const organizations = table<Readonly<Record<string, unknown>>>([
 
 const findings = table<StoreCheck['findings'][number]>([
   ['Damaged table', 'damaged_table', { of: (finding) => finding.table }],
-  ['Organization', 'organization_id', { hide: 1, of: ({ organizationId }) => organizationId }],
+  ['Organization', 'organization_id', { hide: 1 }],
   ['Found', 'found', { wrap: true }],
   ['Expected', 'expected', { wrap: true }],
 ])

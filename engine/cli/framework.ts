@@ -3,7 +3,7 @@ import type { ReadFramework } from '../assess/framework-file.ts'
 import { readAssessmentFile } from '../assess/transfer.ts'
 import type { OwnFramework } from '../store/own-frameworks.ts'
 import { reportFileFault } from './assessment-file.ts'
-import { argument, type Commands, change, plain, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, plain, query, table } from './command.ts'
 
 const frameworks = table<OwnFramework>([
   ['Id', 'framework_id', { of: ({ id }) => id }],
@@ -11,7 +11,7 @@ const frameworks = table<OwnFramework>([
   ['Categories', 'categories', { hide: 2 }],
   ['Items', 'items'],
   ['Version', 'version', { hide: 1 }],
-  ['Added', 'added_at', { hide: 3, of: ({ addedAtMs }) => timeText(addedAtMs) }],
+  ['Added', 'added_at', { hide: 3 }],
 ])
 const FILE = argument('<file>', 'YAML or JSON file; - is standard input')
 

@@ -236,11 +236,11 @@ interface PlatformRow extends PlatformTally {
 function platforms(rows: readonly PlatformRow[], showsFile: boolean) {
   return table<PlatformRow>([
     ...(showsFile ? ([['File', 'file', { wrap: true }]] as const) : []),
-    [null, 'platform_id', { of: ({ platformId }) => platformId }],
-    ['Platform', 'platform_name', { wrap: true, of: ({ platformName }) => platformName }],
+    [null, 'platform_id'],
+    ['Platform', 'platform_name', { wrap: true }],
     ['Matches', 'matches'],
     ['Clients', 'clients'],
-    [null, 'clients_incomplete', { of: ({ clientsIncomplete }) => clientsIncomplete }],
+    [null, 'clients_incomplete'],
     ['First', 'first_seen', { hide: 2, of: ({ firstMs }) => isoSeconds(firstMs) }],
     ['Last', 'last_seen', { hide: 1, of: ({ lastMs }) => isoSeconds(lastMs) }],
   ])(rows)

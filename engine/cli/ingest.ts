@@ -51,8 +51,8 @@ function sources(rows: readonly SourceRow[], showsOrganization: boolean): Shown 
     ...OUTCOMES.map(
       (outcome) => [null, snake(outcome), { of: (source: StoredSource) => countOf(source, outcome) }] as const,
     ),
-    [null, 'first_seen', { of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
-    ['Last seen', 'last_seen', { hide: 5, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
+    [null, 'first_seen'],
+    ['Last seen', 'last_seen', { hide: 5 }],
     [
       null,
       'framing',

@@ -27,9 +27,9 @@ function keys(
     ['Prefix', 'prefix', { of: ({ visible }: ApiKey) => visible }],
     ['Status', 'status', { of: status }],
     ['Scopes', 'scopes', { hide: 4, wrap: true }],
-    ['Created', 'created_at', { hide: 5, of: ({ createdAtMs }: ApiKey) => timeText(createdAtMs) }],
-    ['Expires', 'expires_at', { hide: 1, of: ({ expiresAtMs }: ApiKey) => timeText(expiresAtMs) }],
-    ['Revoked', 'revoked_at', { hide: 2, of: ({ revokedAtMs }: ApiKey) => timeText(revokedAtMs) }],
+    ['Created', 'created_at', { hide: 5 }],
+    ['Expires', 'expires_at', { hide: 1 }],
+    ['Revoked', 'revoked_at', { hide: 2 }],
     ['Id', 'id', { hide: 6 }],
   ] as const
   const lastUseMs = ({ organizationId, id }: ApiKey): number => store.keyUses.lastUseMs(organizationId, id)

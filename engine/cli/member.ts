@@ -1,19 +1,19 @@
 import { oneOf } from '../kernel/process/settings.ts'
+import type { RemovedMember } from '../store/members.ts'
 import { type Member, ROLES } from '../store/members.ts'
-import type { RemovedMember } from '../store/removed-members.ts'
 import { invite } from './account-link.ts'
-import { argument, type Commands, change, flag, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, flag, option, query, table } from './command.ts'
 
 const members = table<Member>([
   ['Name', 'name', { wrap: true }],
   ['Role', 'role'],
   ['Can sign in', 'can_sign_in', { hide: 2, of: ({ userId }) => userId !== undefined }],
-  ['Added', 'created_at', { hide: 1, of: ({ createdAtMs }) => timeText(createdAtMs) }],
+  ['Added', 'created_at', { hide: 1 }],
 ])
 const removedMembers = table<RemovedMember>([
   ['Name', 'name', { wrap: true }],
   ['Role before', 'role'],
-  ['Removed', 'removed_at', { hide: 1, of: ({ removedAtMs }) => timeText(removedAtMs) }],
+  ['Removed', 'removed_at', { hide: 1 }],
 ])
 const NAME = argument('<name>', 'Name of the member')
 
@@ -45,7 +45,7 @@ export const commands: Commands = {
     params: { name: NAME },
     run({ store, administration, organization }, { name }) {
       administration.accountLinks.withdraw(organization, name)
-      return members([store.members.get(organization.id, name) ?? []].flat())
+      return members([store.members.get({ organizationId: organization.id, name }) ?? []].flat())
     },
   }),
   list: query('List the members of an organization', {

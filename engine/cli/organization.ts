@@ -25,10 +25,10 @@ const FIELDS = [
   ['Name', 'name', { wrap: true }],
   ['Domain', 'domain', { hide: 2, wrap: true }],
   ['Plan', 'plan', { hide: 1 }],
-  ['Scans', 'scan_frequency', { hide: 3, of: ({ scanFrequency }: Organization) => scanFrequency }],
+  ['Scans', 'scan_frequency', { hide: 3 }],
   ['Window (days)', 'evidence_window_days', { hide: 4, of: (each: Organization) => each.evidenceWindowDays }],
   ['Clients', 'clients', { hide: 7, of: clientModeOf }],
-  ['Created', 'created_at', { hide: 6, of: ({ createdAtMs }: Organization) => timeText(createdAtMs) }],
+  ['Created', 'created_at', { hide: 6 }],
   ['Id', 'id', { hide: 5 }],
 ] as const
 

@@ -1,13 +1,13 @@
-import type { Passkey } from '../store/passkeys.ts'
+import type { Passkey } from '../store/users.ts'
 import { argument, type Commands, query, table, timeText } from './command.ts'
 
 const passkeys = table<Passkey>([
   ['Name', 'name', { wrap: true }],
   ['Host', 'host', { hide: 2, of: ({ rpId }) => rpId }],
   ['Synced', 'synced', { hide: 3, of: ({ isSynced }) => isSynced }],
-  ['Created', 'created_at', { hide: 1, of: ({ createdAtMs }) => timeText(createdAtMs) }],
+  ['Created', 'created_at', { hide: 1 }],
   ['Last used', 'last_used_at', { of: ({ usedAtMs }) => timeText(usedAtMs) }],
-  ['Blocked', 'blocked_at', { hide: 4, of: ({ blockedAtMs }) => timeText(blockedAtMs) }],
+  ['Blocked', 'blocked_at', { hide: 4 }],
   ['Id', 'id'],
 ])
 const USER = argument('<name>', 'Name of the user for sign-in')

@@ -2,21 +2,21 @@ import { byPriority } from '../assess/publish.ts'
 import { oneOf } from '../kernel/process/settings.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../store/recommendations.ts'
 import { FRAMEWORK, frameworkOption } from './assessment-file.ts'
-import { argument, type Commands, change, defined, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, defined, option, query, table } from './command.ts'
 
 const recommendations = table<Recommendation>([
   ['Id', 'id'],
   ['Priority', 'priority', { hide: 2 }],
   ['Status', 'status', { hide: 1 }],
   [null, 'reason', { of: ({ reason = '' }) => reason }],
-  ['Framework', 'framework_id', { hide: 3, of: ({ frameworkId }) => frameworkId }],
-  ['Item', 'item_id', { hide: 4, of: ({ itemId }) => itemId }],
+  ['Framework', 'framework_id', { hide: 3 }],
+  ['Item', 'item_id', { hide: 4 }],
   ['Category', 'category', { hide: 5 }],
   ['Owner', 'owner', { hide: 6, wrap: true }],
   ['Due', 'due_on', { hide: 7, of: ({ dueOn = '' }) => dueOn }],
   ['Recommendation', 'title', { wrap: true }],
-  [null, 'created_at', { of: ({ createdAtMs }) => timeText(createdAtMs) }],
-  [null, 'status_changed_at', { of: ({ statusChangedAtMs }) => timeText(statusChangedAtMs) }],
+  [null, 'created_at'],
+  [null, 'status_changed_at'],
 ])
 const ID = argument('<id>', 'Id of the recommendation, or at least its first 8 characters')
 

@@ -75,7 +75,7 @@ export function ownPlatforms(platforms: readonly OwnPlatform[], base: Catalog): 
     ['Domains', 'domains_total', { hide: 4, of: ({ entry, known }) => (entry.domains ?? known?.domains ?? []).length }],
     [null, 'risk', { of: ({ entry, known }) => entry.risk ?? known?.risk ?? null }],
     ['Risk', 'risk.score', { hide: 5 }],
-    ['Added', 'added_at', { hide: 2, of: ({ addedAtMs }) => timeText(addedAtMs) }],
+    ['Added', 'added_at', { hide: 2 }],
     [null, 'provisioned'],
   ])(platforms.map((platform) => ({ ...platform, known: builtIn.get(platform.entry.id) })))
 }
@@ -102,8 +102,8 @@ function candidates({ store, registry, organization }: AdminContext, isDismissed
     ],
     ['Requests', 'requests', { hide: 2 }],
     ['Clients', 'clients', { hide: 3, of: ({ clients = null }) => clients }],
-    ['First seen', 'first_seen', { hide: 4, of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
-    ['Last seen', 'last_seen', { hide: 1, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
+    ['First seen', 'first_seen', { hide: 4 }],
+    ['Last seen', 'last_seen', { hide: 1 }],
   ])(candidatesOf(store, registry, organization.id, isDismissed))
 }
 
@@ -181,7 +181,7 @@ const platforms = table<Platform>([
   ['Id', 'id'],
   ['Platform', 'platform_name', { of: ({ name }) => name }],
   ['Vendor', 'vendor', { hide: 1 }],
-  ['Type', 'platform_type', { hide: 2, of: ({ platformType }) => platformType }],
+  ['Type', 'platform_type', { hide: 2 }],
   [null, 'category'],
   [null, 'url'],
   ['Domains', 'domains_total', { hide: 4, of: ({ domains }) => domains.length }],
@@ -282,7 +282,7 @@ const problems = table<ReturnType<typeof fileProblems>[number] & { readonly file
 ])
 
 const differences = table<EntryDifference>([
-  ['Id', 'platform_id', { of: ({ platformId }) => platformId }],
+  ['Id', 'platform_id'],
   ['Platform', 'platform_name', { hide: 2, of: ({ name }) => name }],
   ['Change', 'change'],
   ['Field', 'field'],

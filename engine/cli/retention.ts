@@ -11,15 +11,15 @@ const days = table<Organization>([
   ['Audit entries (days)', 'audit_days', { of: (organization) => retentionOf(organization).auditDays }],
   ['Inactive senders (days)', 'source_days', { of: (organization) => retentionOf(organization).sourceDays }],
   ['Clients (days)', 'client_days', { of: (organization) => retentionOf(organization).clientDays }],
-  ['Evidence window (days)', 'evidence_window_days', { of: ({ evidenceWindowDays }) => evidenceWindowDays }],
+  ['Evidence window (days)', 'evidence_window_days'],
 ])
 
 function removed(verb: string, rows: readonly Removed[]): Shown {
   return table<Removed>([
     [`${verb} scans`, 'scans'],
-    [`${verb} audit entries`, 'audit_entries', { of: ({ auditEntries }) => auditEntries }],
+    [`${verb} audit entries`, 'audit_entries'],
     [`${verb} senders`, 'sources'],
-    [`${verb} client records`, 'client_records', { of: ({ clientRecords }) => clientRecords }],
+    [`${verb} client records`, 'client_records'],
   ])(rows)
 }
 

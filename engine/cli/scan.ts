@@ -16,20 +16,20 @@ import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { argument, type Commands, change, flag, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, flag, query, table } from './command.ts'
 import type { AdminContext } from './context.ts'
 import { interruptible } from './long-work.ts'
 
 const scans = table<Scan>([
-  ['Requested', 'requested_at', { of: ({ requestedAtMs }) => timeText(requestedAtMs) }],
-  [null, 'started_at', { of: ({ startedAtMs }) => timeText(startedAtMs) }],
-  [null, 'completed_at', { of: ({ completedAtMs }) => timeText(completedAtMs) }],
+  ['Requested', 'requested_at'],
+  [null, 'started_at'],
+  [null, 'completed_at'],
   ['Status', 'status'],
   ['Trigger', 'trigger', { hide: 5 }],
-  [null, 'organization_id', { of: ({ organizationId }) => organizationId }],
+  [null, 'organization_id'],
   [null, 'domain'],
   ['Events', 'events', { hide: 4, of: ({ eventsAdded }) => eventsAdded }],
-  [null, 'events_unmatched', { of: ({ eventsUnmatched }) => eventsUnmatched }],
+  [null, 'events_unmatched'],
   [null, 'unmatched_waiting', { of: ({ waiting }) => waiting?.count ?? 0 }],
   [null, 'unmatched_rematched', { of: ({ waiting }) => waiting?.rematched ?? 0 }],
   [null, 'unmatched_expired', { of: ({ waiting }) => waiting?.expired ?? 0 }],
@@ -57,7 +57,7 @@ const scans = table<Scan>([
 ])
 
 const changes = table<ScanDifference & { readonly name: string }>([
-  [null, 'platform_id', { of: ({ platformId }) => platformId }],
+  [null, 'platform_id'],
   ['Platform', 'platform_name', { of: ({ name }) => name }],
   [null, 'use', { of: ({ before, after }) => after?.use ?? before?.use ?? null }],
   ['Change', 'change'],

@@ -3,22 +3,21 @@ import { SIGN_IN_DEFAULTS, signInSettings } from '../admin/sign-in.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { oneOf, textOf } from '../kernel/process/settings.ts'
 import { CLIENT_SECRET_BYTES_MAX } from '../limits.ts'
-import { clientSecretContext, type GroupRole, type IdentityProvider } from '../store/identity-providers.ts'
-import { ROLES } from '../store/members.ts'
-import { type Commands, change, option, query, table, timeText } from './command.ts'
+import { clientSecretContext, type GroupRole, type IdentityProvider, ROLES } from '../store/members.ts'
+import { type Commands, change, option, query, table } from './command.ts'
 import { SECRETS_KEY, secretFrom, secretsKeyOf } from './service-options.ts'
 
 const provider = table<IdentityProvider>(
   [
     ['Name', 'name'],
     ['Issuer', 'issuer'],
-    ['Client ID', 'client_id', { of: ({ clientId }) => clientId }],
+    ['Client ID', 'client_id'],
     ['Scopes', 'scopes', { of: ({ scopes }) => scopes.join(' ') }],
-    ['Name claim', 'name_claim', { of: ({ nameClaim }) => nameClaim }],
-    ['Groups claim', 'groups_claim', { of: ({ groupsClaim }) => groupsClaim }],
+    ['Name claim', 'name_claim'],
+    ['Groups claim', 'groups_claim'],
     ['Groups', 'groups', { of: ({ groups }) => groups.map(({ group, role }) => `${group}=${role}`).join(', ') }],
-    ['Default role', 'default_role', { of: ({ defaultRole }) => defaultRole }],
-    ['Changed', 'changed_at', { of: ({ changedAtMs }) => timeText(changedAtMs) }],
+    ['Default role', 'default_role'],
+    ['Changed', 'changed_at'],
   ],
   { vertical: true },
 )

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { ruleOfFile } from '../admin/format-rule-file.ts'
 import { describeBinding } from '../admin/tokens.ts'
 import { oneOf, onOrOff, portNumber } from '../kernel/process/settings.ts'
+import type { TokenBinding } from '../store/secrets.ts'
 import { DAY_ORDERS, type MonitoringToken } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
-import type { TokenBinding } from '../store/token-bindings.ts'
-import { argument, assertGiven, type Commands, change, defined, option, query, table, timeText } from './command.ts'
+import { argument, assertGiven, type Commands, change, defined, option, query, table } from './command.ts'
 import type { Result } from './context.ts'
 
 const TOKEN = argument('<token>', 'Id of the token, or its prefix of 8 digits')
@@ -23,8 +23,8 @@ function tokens({ tokenBindings }: Store, rows: readonly MonitoringToken[], raw?
     ['Date order', 'date_order', { hide: 4, of: ({ dayOrder = null }) => dayOrder }],
     ['Custom format', 'custom_format', { hide: 7, of: ({ formatRule }) => formatRule?.name ?? null }],
     ['Forwarded clients', 'forwarded_clients', { hide: 8, of: ({ forwardedClients = false }) => forwardedClients }],
-    ['Created', 'created_at', { hide: 5, of: ({ createdAtMs }) => timeText(createdAtMs) }],
-    ['Revoked', 'revoked_at', { hide: 1, of: ({ revokedAtMs }) => timeText(revokedAtMs) }],
+    ['Created', 'created_at', { hide: 5 }],
+    ['Revoked', 'revoked_at', { hide: 1 }],
     ['Id', 'id', { hide: 6 }],
   ])(rows)
   return raw === undefined ? shown : { ...shown, secret: { name: 'Monitoring token', raw } }
@@ -35,7 +35,7 @@ const anyOr = (value: unknown): string => (value === null ? 'any' : String(value
 const bindings = table<TokenBinding>([
   ['Address', 'address', { text: anyOr, of: ({ network }) => network || null }],
   ['Port', 'port', { text: anyOr, of: ({ port }) => port || null }],
-  ['Token', 'token_id', { of: ({ tokenId }) => tokenId }],
+  ['Token', 'token_id'],
 ])
 
 export const commands: Commands = {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pack, unpack } from '../kernel/event/msgpack.ts'
-import type { KeyUse } from '../store/key-uses.ts'
 import { type ClusterNode, NODE_ROLES } from '../store/nodes.ts'
+import type { KeyUse } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 import { addRows, type ReportedCounters } from './ingest-accounting.ts'
 

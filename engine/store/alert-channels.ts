@@ -5,7 +5,7 @@ import type { SealedSecret } from '../kernel/process/secrets-key.ts'
 import { ALERT_DEAD_LETTERS_MAX, ALERT_MESSAGES_WAITING_MAX, ALERT_OUTCOMES_MAX } from '../limits.ts'
 import type { AlertRule, AlertSeverity } from './alerts.ts'
 import { Family } from './family.ts'
-import { UUID_BYTES, u64Bytes, uuidBytes, uuidText } from './keys.ts'
+import { ownKey, UUID_BYTES, u64Bytes, uuidBytes, uuidText } from './keys.ts'
 
 export const ALERT_CHANNEL_KINDS = ['webhook', 'slack', 'teams', 'smtp', 'syslog'] as const
 export type AlertChannelKind = (typeof ALERT_CHANNEL_KINDS)[number]
@@ -125,7 +125,7 @@ export class AlertChannels {
   }
 
   get(organizationId: string, channelId: string): AlertChannel | undefined {
-    return this.#channels.get(channelKey(organizationId, channelId))
+    return this.#channels.get(ownKey(organizationId, channelId))
   }
 
   /** Sorted by time of creation. */
@@ -140,14 +140,13 @@ export class AlertChannels {
     for (const key of this.#channels.keys(Buffer.alloc(0))) yield [uuidText(key), uuidText(key.subarray(UUID_BYTES))]
   }
 
-  /** Requires a write transaction. */
   put(channel: AlertChannel): void {
-    this.#channels.put(channelKey(channel.organizationId, channel.id), channel)
+    this.#channels.put(ownKey(channel.organizationId, channel.id), channel)
   }
 
-  /** Removes a channel with everything that waits for it. Requires a write transaction. */
+  /** Removes a channel with everything that waits for it. */
   remove({ organizationId, id }: AlertChannel): void {
-    const key = channelKey(organizationId, id)
+    const key = ownKey(organizationId, id)
     this.#channels.remove(key)
     this.#states.remove(key)
     const queue = this.#queueOf(organizationId, id)
@@ -160,7 +159,7 @@ export class AlertChannels {
   }
 
   state(organizationId: string, channelId: string): AlertChannelState {
-    return this.#states.get(channelKey(organizationId, channelId)) ?? NO_STATE
+    return this.#states.get(ownKey(organizationId, channelId)) ?? NO_STATE
   }
 
   /** Number of messages that wait. */
@@ -175,7 +174,6 @@ export class AlertChannels {
 
   /**
    * Appends a message. Beyond the limit, the oldest becomes a dead letter. Returns its sequence.
-   * Requires a write transaction.
    */
   append(organizationId: string, channelId: string, json: string, nowMs: number): number {
     const queue = this.#queueOf(organizationId, channelId)
@@ -201,9 +199,7 @@ export class AlertChannels {
     }
   }
 
-  /**
-   * Removes messages that cannot be read, and returns their number. Requires a write transaction.
-   */
+  /** Removes messages that cannot be read, and returns their number. */
   removeDamaged(organizationId: string, channelId: string, nowMs: number): number {
     const queue = this.#queueOf(organizationId, channelId)
     const first = queue.firstSequence
@@ -219,7 +215,7 @@ export class AlertChannels {
     return removed
   }
 
-  /** Records that the first message was delivered. Requires a write transaction. */
+  /** Records that the first message was delivered. */
   deliver(organizationId: string, channelId: string, sequence: number, nowMs: number): void {
     const queue = this.#queueOf(organizationId, channelId)
     // It may have become a dead letter meanwhile, or the channel was removed.
@@ -235,10 +231,7 @@ export class AlertChannels {
     })
   }
 
-  /**
-   * Records a failed attempt. The message stays the first, unless fail() follows. Requires a write
-   * transaction.
-   */
+  /** Records a failed attempt. The message stays the first, unless fail() follows. */
   postpone(organizationId: string, channelId: string, failure: string, nowMs: number): void {
     if (this.get(organizationId, channelId) === undefined) return
     const state = this.state(organizationId, channelId)
@@ -253,7 +246,7 @@ export class AlertChannels {
     })
   }
 
-  /** Makes the first message a dead letter. Requires a write transaction. */
+  /** Makes the first message a dead letter. */
   fail(organizationId: string, channelId: string, sequence: number, failure: string, nowMs: number): void {
     const message = this.first(organizationId, channelId)
     if (message?.sequence !== sequence) return
@@ -279,25 +272,22 @@ export class AlertChannels {
   }
 
   deadLetterCount(organizationId: string, channelId: string): number {
-    return this.#deadLetters.count(channelKey(organizationId, channelId))
+    return this.#deadLetters.count(ownKey(organizationId, channelId))
   }
 
   /** Oldest first. */
   deadLetters(organizationId: string, channelId: string): DeadLetter[] {
-    return Array.from(this.#deadLetters.range(channelKey(organizationId, channelId)), ({ value }) => value)
+    return Array.from(this.#deadLetters.range(ownKey(organizationId, channelId)), ({ value }) => value)
   }
 
-  /**
-   * Queues a dead letter again, as the last message, and returns its sequence. Requires a write
-   * transaction.
-   */
+  /** Queues a dead letter again, as the last message, and returns its sequence. */
   retry({ organizationId, id }: AlertChannel, { sequence, json }: DeadLetter, nowMs: number): number {
     this.#deadLetters.remove(messageKey(organizationId, id, sequence))
     this.#putOutcome(organizationId, id, sequence, { kind: 'retried', atMs: nowMs })
     return this.append(organizationId, id, json, nowMs)
   }
 
-  /** Removes a dead letter. Requires a write transaction. */
+  /** Removes a dead letter. */
   discard({ organizationId, id }: AlertChannel, { sequence }: DeadLetter, nowMs: number): void {
     this.#deadLetters.remove(messageKey(organizationId, id, sequence))
     this.#putOutcome(organizationId, id, sequence, { kind: 'discarded', atMs: nowMs })
@@ -312,7 +302,7 @@ export class AlertChannels {
   }
 
   #dropDeadLetters(organizationId: string, channelId: string, nowMs: number): number {
-    const keys = Array.from(this.#deadLetters.keys(channelKey(organizationId, channelId)), (key) => Buffer.from(key))
+    const keys = Array.from(this.#deadLetters.keys(ownKey(organizationId, channelId)), (key) => Buffer.from(key))
     const old = keys.slice(0, Math.max(0, keys.length - ALERT_DEAD_LETTERS_MAX))
     for (const key of old) {
       this.#deadLetters.remove(key)
@@ -329,11 +319,11 @@ export class AlertChannels {
   }
 
   #putState(organizationId: string, channelId: string, state: AlertChannelState): void {
-    this.#states.put(channelKey(organizationId, channelId), state)
+    this.#states.put(ownKey(organizationId, channelId), state)
   }
 
   #queueOf(organizationId: string, channelId: string): DurableQueue {
-    return new DurableQueue(this.#queue, channelKey(organizationId, channelId))
+    return new DurableQueue(this.#queue, ownKey(organizationId, channelId))
   }
 }
 
@@ -345,10 +335,6 @@ function ofNextMessage({ failingSinceMs: _, ...state }: AlertChannelState): Aler
   return { ...state, attempts: 0 }
 }
 
-function channelKey(organizationId: string, channelId: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), uuidBytes(channelId)])
-}
-
 function messageKey(organizationId: string, channelId: string, sequence: number): Buffer {
-  return Buffer.concat([channelKey(organizationId, channelId), u64Bytes(sequence)])
+  return Buffer.concat([ownKey(organizationId, channelId), u64Bytes(sequence)])
 }

@@ -121,7 +121,6 @@ export class Alerts {
     return this.#rules.get(uuidBytes(organizationId)) ?? {}
   }
 
-  /** Requires a write transaction. */
   putRules(organizationId: string, rules: AlertRules): void {
     this.#rules.put(uuidBytes(organizationId), rules)
   }
@@ -130,7 +129,6 @@ export class Alerts {
     return this.#states.get(uuidBytes(organizationId)) ?? NEVER
   }
 
-  /** Requires a write transaction. */
   putState(organizationId: string, state: AlertState): void {
     this.#states.put(uuidBytes(organizationId), state)
   }
@@ -142,19 +140,15 @@ export class Alerts {
     return new Map(Array.from(range, ({ key, value }) => [key.toString('hex', prefix.length), value]))
   }
 
-  /** Requires a write transaction. */
   putReported(organizationId: string, rule: AlertRule, hash: string, reported: ReportedCondition): void {
     this.#reports.put(reportKey(organizationId, rule, hash), reported)
   }
 
-  /** Requires a write transaction. */
   removeReported(organizationId: string, rule: AlertRule, hash: string): void {
     this.#reports.remove(reportKey(organizationId, rule, hash))
   }
 
-  /**
-   * Removes clients from all reports; undefined: every client. Requires a write transaction.
-   */
+  /** Removes clients from all reports; undefined: every client. */
   eraseReportedClients(organizationId: string, clients: ReadonlySet<string> | undefined): void {
     const erased = clients && new Set(Array.from(clients, (client) => clientHash(organizationId, client)))
     const changed: { readonly key: Buffer; readonly value: ReportedCondition }[] = []
@@ -171,10 +165,7 @@ export class Alerts {
     return this.#alerts.last(uuidBytes(organizationId))?.sequence ?? 0
   }
 
-  /**
-   * Stores alerts whose sequences continue those before. Beyond the limit, removes the oldest.
-   * Requires a write transaction.
-   */
+  /** Stores alerts whose sequences continue those before. Beyond the limit, removes the oldest. */
   append(organizationId: string, alerts: readonly Alert[]): void {
     for (const alert of alerts) this.#alerts.put(alertKey(organizationId, alert.sequence), alert)
     const firstKept = this.lastSequence(organizationId) - ALERTS_MAX + 1
@@ -194,7 +185,7 @@ export class Alerts {
 
   /**
    * Removes people from up to `countMax` alerts from the sequence `from` on. Returns the next
-   * sequence; undefined: none is left. Requires a write transaction.
+   * sequence; undefined: none is left.
    */
   erasePeople(
     organizationId: string,

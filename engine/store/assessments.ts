@@ -163,7 +163,6 @@ export class Assessments {
     if (categories !== undefined) this.#categories.put(key, categories)
   }
 
-  /** Requires a write transaction. */
   remove({ organizationId, id }: Assessment): void {
     const key = keyOf(organizationId, id)
     this.#assessments.remove(key)

@@ -66,10 +66,7 @@ export class AuditLog {
     return entries
   }
 
-  /**
-   * Replaces the entry of the same sequence, to erase the name of a person. Requires a write
-   * transaction.
-   */
+  /** Replaces the entry of the same sequence, to erase the name of a person. */
   replace(entry: AuditEntry): void {
     this.#entries.put(keyOf(entry.organizationId, entry.sequence), entry)
   }
@@ -87,7 +84,7 @@ export class AuditLog {
 
   /**
    * Removes at most `countMax` entries and returns their number. Keeps the last entry, because the
-   * next one continues its sequence. Requires a write transaction.
+   * next one continues its sequence.
    */
   removeOlderThan(organizationId: string, timeMs: number, countMax = Number.POSITIVE_INFINITY): number {
     const last = this.#entries.last(uuidBytes(organizationId))?.sequence
@@ -111,7 +108,6 @@ export class AuditLog {
     return count
   }
 
-  /** Requires a write transaction. */
   #removeBefore(organizationId: string, sequenceMin: number): void {
     for (const { sequence } of this.#oldest(organizationId)) {
       if (sequence >= sequenceMin) break

@@ -1,6 +1,6 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
-import { uuidBytes } from './keys.ts'
+import { textKey, uuidBytes } from './keys.ts'
 
 /*
  * How many clients requested a name, in 32 bytes: linear counting. Each client sets one of 256 bits
@@ -78,21 +78,20 @@ export class Candidates {
   }
 
   get(organizationId: string, name: string): Candidate | undefined {
-    return this.#records.get(keyOf(organizationId, name))
+    return this.#records.get(textKey(organizationId, name))
   }
 
-  /** Requires a write transaction. */
   put(organizationId: string, candidate: Candidate): void {
-    this.#records.put(keyOf(organizationId, candidate.name), candidate)
+    this.#records.put(textKey(organizationId, candidate.name), candidate)
   }
 
   /** Requires a write transaction. Does nothing if there is no such candidate. */
   remove(organizationId: string, name: string): void {
-    this.#records.remove(keyOf(organizationId, name))
+    this.#records.remove(textKey(organizationId, name))
     this.#counts.delete(organizationId)
   }
 
-  /** Forgets which clients were counted. Requires a write transaction. */
+  /** Forgets which clients were counted. */
   eraseClients(organizationId: string): void {
     for (const candidate of this.ofOrganization(organizationId)) {
       this.put(organizationId, { ...candidate, clients: new Uint8Array(SKETCH_BYTES) })
@@ -101,7 +100,7 @@ export class Candidates {
 
   /**
    * Adds counts, and creates missing records. Beyond the limit, those that were not seen the
-   * longest are removed. Requires a write transaction.
+   * longest are removed.
    */
   add(deltas: readonly CandidateDelta[], keepsClients: (organizationId: string) => boolean): void {
     const added = new Map<string, number>()
@@ -162,8 +161,4 @@ function countsOf(before: Counts, { name, ...delta }: Counts): Counts {
 export function clientsOf({ clients }: Candidate): number | undefined {
   const count = clientsInSketch(clients)
   return count === 0 ? undefined : count
-}
-
-function keyOf(organizationId: string, name: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(name)])
 }

@@ -78,7 +78,7 @@ export class ClientDays {
    * Writes records, and removes old ones: those before `firstDay`, then the oldest while all
    * together have more than `bytesMax` bytes. Removes at most CLIENT_RECORDS_REMOVED_MAX at once;
    * the next call continues. `lost` is the number of records that could not be written. Returns how
-   * many the size limit removed, with the lost ones. Requires a write transaction.
+   * many the size limit removed, with the lost ones.
    */
   write(organizationId: string, written: readonly ClientDay[], firstDay: number, bytesMax: number, lost = 0): number {
     const before = this.totals(organizationId)
@@ -116,7 +116,7 @@ export class ClientDays {
   /**
    * Erases clients in up to `countMax` records from the key `from` (in hex) on; '': from the first.
    * Returns the key of the next record. undefined: none is left. A damaged record, which nobody can
-   * read, stays. Requires a write transaction.
+   * read, stays.
    */
   erase(
     organizationId: string,
@@ -156,10 +156,7 @@ export class ClientDays {
     return this.#days.getKeysCount(rangeOf(organizationId, endDay))
   }
 
-  /**
-   * Removes up to `countMax` records of days before `endDay`, and returns their number. Requires a
-   * write transaction.
-   */
+  /** Removes up to `countMax` records of days before `endDay`, and returns their number. */
   removeBefore(organizationId: string, endDay: number, countMax: number): number {
     const before = this.totals(organizationId)
     const range = { ...rangeOf(organizationId, endDay), limit: countMax }

@@ -50,12 +50,10 @@ export class ClientErasures {
     return this.get(organizationId) !== undefined
   }
 
-  /** Requires a write transaction. */
   put(organizationId: string, erasure: ClientErasure): void {
     this.#records.put(uuidBytes(organizationId), erasure)
   }
 
-  /** Requires a write transaction. */
   remove(organizationId: string): void {
     this.#records.remove(uuidBytes(organizationId))
   }

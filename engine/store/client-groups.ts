@@ -27,12 +27,11 @@ export class ClientGroups {
     return Array.from(this.#groups.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Requires a write transaction. */
   put(organizationId: string, group: ClientGroup): void {
     this.#groups.put(groupKey(organizationId, group), group)
   }
 
-  /** There are at most CLIENT_GROUPS_MAX. Requires a write transaction. */
+  /** There are at most CLIENT_GROUPS_MAX. */
   removeAll(organizationId: string): void {
     for (const group of this.ofOrganization(organizationId)) this.#groups.remove(groupKey(organizationId, group))
   }

@@ -95,12 +95,11 @@ export class ClientNames {
     return Array.from(this.#networks.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Requires a write transaction. */
   putNetwork(organizationId: string, network: NamedNetwork): void {
     this.#networks.put(networkKey(organizationId, network.network), network)
   }
 
-  /** Returns whether the network had a name. Requires a write transaction. */
+  /** Returns whether the network had a name. */
   removeNetwork(organizationId: string, network: string): boolean {
     const key = networkKey(organizationId, network)
     const isKnown = this.#networks.has(key)
@@ -108,14 +107,14 @@ export class ClientNames {
     return isKnown
   }
 
-  /** Replaces the names of an address. Requires a write transaction. */
+  /** Replaces the names of an address. */
   putHost(organizationId: string, address: string, spans: readonly NameSpan[]): void {
     const key = Buffer.concat([uuidBytes(organizationId), addressBytes(address) ?? Buffer.alloc(0)])
     if (spans.length === 0) this.#hosts.remove(key)
     else this.#hosts.put(key, { address, spans })
   }
 
-  /** Removes the names of an address, and of the network that is this address. Requires a write transaction. */
+  /** Removes the names of an address, and of the network that is this address. */
   removeHost(organizationId: string, address: string): void {
     const bytes = addressBytes(address)
     if (bytes === undefined) return
@@ -127,14 +126,14 @@ export class ClientNames {
     }
   }
 
-  /** Removes the names of networks with one address. Requires a write transaction. */
+  /** Removes the names of networks with one address. */
   removeSingleAddresses(organizationId: string): void {
     for (const { network } of this.networks(organizationId)) {
       if (isSingleAddress(network)) this.removeNetwork(organizationId, network)
     }
   }
 
-  /** Removes old names of some addresses, and returns their number. Requires a write transaction. */
+  /** Removes old names of some addresses, and returns their number. */
   removeEnded(organizationId: string, beforeMs: number): number {
     const ended: (readonly [address: string, kept: readonly NameSpan[]])[] = []
     for (const [address, spans] of this.hosts(organizationId)) {
@@ -146,10 +145,7 @@ export class ClientNames {
     return ended.length
   }
 
-  /**
-   * Removes the names of up to `countMax` addresses, and returns their number. Requires a write
-   * transaction.
-   */
+  /** Removes the names of up to `countMax` addresses, and returns their number. */
   removeHosts(organizationId: string, countMax: number): number {
     const keys: Buffer[] = []
     for (const key of this.#hosts.keys(uuidBytes(organizationId))) {

@@ -131,7 +131,7 @@ export class ClientSummaries {
   /**
    * Removes the days before `firstDay`, and clients without later ones; or continues the removal
    * that a call before has begun. Reads at most `countMax` summaries, and returns their number. 0:
-   * nothing is left. Requires a write transaction.
+   * nothing is left.
    */
   removeBefore(organizationId: string, firstDay: number, countMax = CLIENT_SUMMARIES_CHANGED_MAX): number {
     const totals = this.totals(organizationId)
@@ -167,7 +167,7 @@ export class ClientSummaries {
     return read.length
   }
 
-  /** Removes up to `countMax` summaries, and returns their number. Requires a write transaction. */
+  /** Removes up to `countMax` summaries, and returns their number. */
   removeAll(organizationId: string, countMax: number): number {
     const keys: Buffer[] = []
     for (const key of this.#summaries.keys(uuidBytes(organizationId))) {

@@ -79,7 +79,6 @@ export class CoverageStore {
     return fateOf(report, this.#sensors.get(sensorKey(organizationId, report.instance)), nowMs)
   }
 
-  /** Requires a write transaction. */
   add(organizationId: string, report: CoverageReport, nowMs: number): CoverageAddition {
     const key = sensorKey(organizationId, report.instance)
     const last = this.#sensors.get(key)
@@ -135,7 +134,7 @@ export class CoverageStore {
 
   /**
    * Removes the days before `firstDay`. Keeps the last report of each instance, from which the next
-   * increase is computed. Requires a write transaction.
+   * increase is computed.
    */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []

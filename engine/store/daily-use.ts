@@ -41,7 +41,7 @@ export class DailyUse {
     this.#records.put(uuidBytes(organizationId), days)
   }
 
-  /** Keeps the counts. The next scan counts the last day again. Requires a write transaction. */
+  /** Keeps the counts. The next scan counts the last day again. */
   removeSketches(organizationId: string): void {
     const days = this.get(organizationId)
     if (days.some(({ sketches }) => sketches !== undefined)) this.put(organizationId, days.map(countsOf))

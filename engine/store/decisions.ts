@@ -140,7 +140,7 @@ export class Decisions {
 
   /**
    * Stores decisions about different platforms, each as the last one about its platform. Beyond the
-   * limits, forgets the oldest. Requires a write transaction.
+   * limits, forgets the oldest.
    *
    * @returns false, and stores nothing, if decisions about too many other platforms count
    */

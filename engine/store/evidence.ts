@@ -109,12 +109,11 @@ export class EvidenceStore {
     }
   }
 
-  /** Stores evidence that packDay() packed. Requires a write transaction. */
+  /** Stores evidence that packDay() packed. */
   putPackedDay(organizationId: string, day: number, platformId: string, packed: Buffer): void {
     this.#days.putSealed(dayTextKey(organizationId, day, platformId), packed)
   }
 
-  /** Requires a write transaction. */
   putDay(organizationId: string, day: number, platformId: string, evidence: DayEvidence): void {
     this.#days.put(dayTextKey(organizationId, day, platformId), evidence)
   }
@@ -149,7 +148,7 @@ export class EvidenceStore {
     return { records, next: undefined }
   }
 
-  /** Removes evidence before `firstDay`. Requires a write transaction. */
+  /** Removes evidence before `firstDay`. */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []
     for (const key of this.#days.keys(uuidBytes(organizationId))) {
@@ -200,7 +199,6 @@ export class EvidenceStore {
     return this.#detections.get(textKey(organizationId, platformId))
   }
 
-  /** Requires a write transaction. */
   putDetection(organizationId: string, platformId: string, detection: Detection): void {
     this.#detections.put(textKey(organizationId, platformId), detection)
   }

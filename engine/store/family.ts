@@ -1,7 +1,7 @@
 import { Packr } from 'msgpackr'
 import type { Table } from '../kernel/lmdb/environment.ts'
 import { openRecord, sealRecord } from '../kernel/lmdb/record.ts'
-import { endOfPrefix } from './keys.ts'
+import { endOfPrefix, uuidBytes } from './keys.ts'
 
 /** The version of every record of a family. */
 export const RECORD_VERSION = 1
@@ -43,17 +43,15 @@ export class Family<T> {
     return this.#table.doesExist(Buffer.from(key))
   }
 
-  /** Requires a write transaction. */
   put(key: Uint8Array, value: T): void {
     this.#table.putSync(Buffer.isBuffer(key) ? key : Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
   }
 
-  /** Stores a sealed record of RECORD_VERSION. Requires a write transaction. */
+  /** Stores a sealed record of RECORD_VERSION. */
   putSealed(key: Buffer, record: Buffer): void {
     this.#table.putSync(key, record)
   }
 
-  /** Requires a write transaction. */
   remove(key: Uint8Array): void {
     this.#table.removeSync(Buffer.from(key))
   }
@@ -112,6 +110,50 @@ export class Family<T> {
 
   #open(bytes: Uint8Array): T {
     return openPacked(bytes, this.#what)
+  }
+}
+
+/** Records that contain what their keys are made of: mostly an organization or user, and a name. */
+export class Collection<Named, T extends Named> {
+  protected readonly records: Family<T>
+  readonly #keyOf: (named: Named) => Buffer
+
+  constructor(table: Table, what: string, keyOf: (named: Named) => Buffer) {
+    this.records = new Family(table, what)
+    this.#keyOf = keyOf
+  }
+
+  get(named: Named): T | undefined {
+    return this.records.get(this.#keyOf(named))
+  }
+
+  all(): T[] {
+    return this.startingWith(Buffer.alloc(0))
+  }
+
+  /** The records whose keys begin with these bytes, in the order of keys. */
+  protected startingWith(prefix: Buffer): T[] {
+    return Array.from(this.records.range(prefix), ({ value }) => value)
+  }
+
+  isEmpty(): boolean {
+    return this.records.firstKey(Buffer.alloc(0)) === undefined
+  }
+
+  put(value: T): void {
+    this.records.put(this.#keyOf(value), value)
+  }
+
+  remove(named: Named): void {
+    this.records.remove(this.#keyOf(named))
+  }
+}
+
+/** Records whose keys begin with an organization. */
+export class OrganizationCollection<Named, T extends Named> extends Collection<Named, T> {
+  /** In the order of keys. */
+  ofOrganization(organizationId: string): T[] {
+    return this.startingWith(uuidBytes(organizationId))
   }
 }
 

@@ -99,6 +99,11 @@ export function uuidBytes(uuid: string): Buffer {
 let lastUuid = ''
 let lastUuidBytes = Buffer.alloc(0)
 
+/** The key of a record with an id of its own, of an organization or a user. */
+export function ownKey(ownerId: string, id: string): Buffer {
+  return Buffer.concat([uuidBytes(ownerId), uuidBytes(id)])
+}
+
 /** The key of a record about something of an organization that is named by text. */
 export function textKey(organizationId: string, text: string): Buffer {
   const key = Buffer.allocUnsafe(UUID_BYTES + Buffer.byteLength(text))

@@ -20,12 +20,10 @@ export class LogPositions {
     return this.#positions.get(EVENTS)
   }
 
-  /** Requires a write transaction. */
   put({ sequence, created }: LogPosition): void {
     this.#positions.put(EVENTS, { sequence, created })
   }
 
-  /** Requires a write transaction. */
   forget(): void {
     this.#positions.remove(EVENTS)
   }

@@ -50,7 +50,6 @@ export class Nodes {
     return nodes.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Requires a write transaction. */
   put(node: ClusterNode): void {
     for (const { id, name, reportedAtMs } of this.all()) {
       // A node that began with a snapshot has another id than before.
@@ -59,7 +58,6 @@ export class Nodes {
     this.#nodes.put(uuidBytes(node.id), node)
   }
 
-  /** Requires a write transaction. */
   clear(): void {
     for (const { id } of this.all()) this.#nodes.remove(uuidBytes(id))
   }

@@ -161,11 +161,7 @@ export class Organizations {
     return [...this.#records.range(Buffer.alloc(0))].map(({ value }) => value)
   }
 
-  /**
-   * Requires a write transaction.
-   *
-   * @throws Fault CONFLICT if the name is taken
-   */
+  /** @throws Fault CONFLICT if the name is taken */
   create(given: Pick<Organization, 'name' | 'domain' | 'confirmedDomain' | 'plan'>, nowMs: number): Organization {
     this.#assertFree(given.name)
     const organization: Organization = {
@@ -181,7 +177,7 @@ export class Organizations {
   }
 
   /**
-   * Inside a transaction of the caller. A change of case alone is a new name, too.
+   * A change of case alone is a new name, too.
    *
    * @throws Fault CONFLICT where the name is taken.
    */
@@ -209,7 +205,7 @@ export class Organizations {
     throw new Fault('CONFLICT', `an organization named ${JSON.stringify(name)} already exists; choose another name`)
   }
 
-  /** Cannot change the name. Requires a write transaction. */
+  /** Cannot change the name. */
   update(organization: Organization): void {
     this.#records.put(uuidBytes(organization.id), organization)
     this.#versions.change(organization.id)

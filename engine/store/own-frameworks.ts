@@ -1,7 +1,7 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 import type { OwnFrameworkId, Template, TemplateCategory } from './framework.ts'
-import { uuidBytes } from './keys.ts'
+import { textKey, uuidBytes } from './keys.ts'
 
 /** A framework that an organization added, without its items. */
 export interface OwnFramework {
@@ -30,7 +30,7 @@ export class OwnFrameworks {
   }
 
   get(organizationId: string, id: string): OwnFramework | undefined {
-    return this.#frameworks.get(keyOf(organizationId, id))
+    return this.#frameworks.get(textKey(organizationId, id))
   }
 
   /** Ordered by id. */
@@ -40,25 +40,19 @@ export class OwnFrameworks {
 
   template(organizationId: string, id: string): Template | undefined {
     const framework = this.get(organizationId, id)
-    const categories = framework && this.#categories.get(keyOf(organizationId, id))
+    const categories = framework && this.#categories.get(textKey(organizationId, id))
     return framework && categories && { version: framework.version, categories }
   }
 
-  /** Requires a write transaction. */
   put(framework: OwnFramework, categories: readonly TemplateCategory[]): void {
-    const key = keyOf(framework.organizationId, framework.id)
+    const key = textKey(framework.organizationId, framework.id)
     this.#frameworks.put(key, framework)
     this.#categories.put(key, categories)
   }
 
-  /** Requires a write transaction. */
   remove({ organizationId, id }: OwnFramework): void {
-    const key = keyOf(organizationId, id)
+    const key = textKey(organizationId, id)
     this.#frameworks.remove(key)
     this.#categories.remove(key)
   }
-}
-
-function keyOf(organizationId: string, id: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(id)])
 }

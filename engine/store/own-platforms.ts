@@ -1,7 +1,7 @@
 import type { ChangedEntry, RegistryFile } from '../../registry/registry-file.ts'
 import type { Environment, Table } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
-import { uuidBytes } from './keys.ts'
+import { textKey, uuidBytes } from './keys.ts'
 import { NO_ORGANIZATION } from './sources.ts'
 
 /** Changes that apply to every organization are stored under this key. */
@@ -38,7 +38,7 @@ export class OwnPlatforms {
   }
 
   get(organizationId: string, platformId: string): OwnPlatform | undefined {
-    return this.#records.get(keyOf(organizationId, platformId))
+    return this.#records.get(textKey(organizationId, platformId))
   }
 
   /** Ordered by platform id. */
@@ -58,19 +58,17 @@ export class OwnPlatforms {
     return bytes === undefined ? 0 : bytes.readDoubleLE(0)
   }
 
-  /** Requires a transaction of the caller. */
   put(organizationId: string, platform: OwnPlatform): void {
-    this.#records.put(keyOf(organizationId, platform.entry.id), platform)
+    this.#records.put(textKey(organizationId, platform.entry.id), platform)
     this.raiseVersion(organizationId)
   }
 
-  /** Requires a transaction of the caller. */
   remove(organizationId: string, platformId: string): void {
-    this.#records.remove(keyOf(organizationId, platformId))
+    this.#records.remove(textKey(organizationId, platformId))
     this.raiseVersion(organizationId)
   }
 
-  /** Makes all threads read the registry again. Requires a transaction of the caller. */
+  /** Makes all threads read the registry again. */
   raiseVersion(organizationId: string): void {
     const next = Buffer.allocUnsafe(VERSION_BYTES)
     next.writeDoubleLE(this.version(organizationId) + 1)
@@ -83,8 +81,4 @@ export function changesOf(platforms: readonly OwnPlatform[]): RegistryFile {
     platforms: platforms.filter(({ disabled }) => !disabled).map(({ entry }) => entry),
     disable: platforms.filter(({ disabled }) => disabled).map(({ entry }) => entry.id),
   }
-}
-
-function keyOf(organizationId: string, platformId: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
 }

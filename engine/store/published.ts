@@ -207,12 +207,12 @@ export class Published {
     this.#versions = versions
   }
 
-  /** Replaces a list. Requires a write transaction. */
+  /** Replaces a list. */
   replace(organizationId: string, list: PublishedList, headText: string, elements: readonly string[]): void {
     this.replacePacked(organizationId, list, packList(list, headText, elements, this.stored(organizationId, list)))
   }
 
-  /** Replaces a list with a packed one. Requires a write transaction. */
+  /** Replaces a list with a packed one. */
   replacePacked(organizationId: string, list: PublishedList, packed: PackedList): void {
     const partsBefore = this.#partCount(organizationId, list)
     this.#table.putSync(partKey(organizationId, list, 0), packed.head)

@@ -54,7 +54,7 @@ export class ReadLines {
     return false
   }
 
-  /** Stores the hashes. Replaces a version that they extend. Requires a write transaction. */
+  /** Stores the hashes. Replaces a version that they extend. */
   put(organizationId: string, first: Buffer, second: Buffer, hashes: LineHashes, nowMs: number): void {
     const last = hashes.length - 1
     const before = this.versions(organizationId, first, second)

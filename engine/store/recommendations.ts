@@ -1,7 +1,7 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
-import { Family } from './family.ts'
+import { OrganizationCollection } from './family.ts'
 import type { AnyFrameworkId } from './framework.ts'
-import { UUID_BYTES, uuidBytes } from './keys.ts'
+import { textKey } from './keys.ts'
 
 export const RECOMMENDATION_STATUSES = ['open', 'in_progress', 'completed', 'dismissed'] as const
 export type RecommendationStatus = (typeof RECOMMENDATION_STATUSES)[number]
@@ -30,41 +30,17 @@ export interface Recommendation {
   readonly dueOn?: string
 }
 
-/**
- * The recommendations of each organization, one per framework and item. A later assessment updates
- * them.
- */
-export class Recommendations {
-  readonly #recommendations: Family<Recommendation>
+type RecommendationKey = Pick<Recommendation, 'organizationId' | 'frameworkId' | 'itemId'>
 
+/**
+ * The recommendations of each organization, sorted by framework and item, one for each. A later
+ * assessment updates them. Framework ids and item ids contain no zero byte, so a prefix never
+ * matches another framework.
+ */
+export class Recommendations extends OrganizationCollection<RecommendationKey, Recommendation> {
   constructor(environment: Environment) {
-    this.#recommendations = new Family(environment.table('recommendations'), 'recommendation')
+    super(environment.table('recommendations'), 'recommendation', ({ organizationId, frameworkId, itemId }) =>
+      textKey(organizationId, `${frameworkId}\0${itemId.toLowerCase()}`),
+    )
   }
-
-  /** Sorted by framework and item. */
-  ofOrganization(organizationId: string): Recommendation[] {
-    return Array.from(this.#recommendations.range(uuidBytes(organizationId)), ({ value }) => value)
-  }
-
-  /** Requires a write transaction. */
-  put(recommendation: Recommendation): void {
-    this.#recommendations.put(keyOf(recommendation), recommendation)
-  }
-
-  /** Requires a write transaction. */
-  remove(recommendation: Recommendation): void {
-    this.#recommendations.remove(keyOf(recommendation))
-  }
-}
-
-/**
- * Framework ids and item ids contain no zero byte, so a prefix never matches another framework. One
- * allocation: completing an assessment writes thousands of keys.
- */
-function keyOf({ organizationId, frameworkId, itemId }: Recommendation): Buffer {
-  const text = `${frameworkId}\0${itemId.toLowerCase()}`
-  const key = Buffer.allocUnsafe(UUID_BYTES + Buffer.byteLength(text))
-  uuidBytes(organizationId).copy(key)
-  key.write(text, UUID_BYTES)
-  return key
 }

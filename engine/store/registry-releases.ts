@@ -73,12 +73,11 @@ export class RegistryReleases {
     return isNewer && this.#releases.has(Buffer.from(installed)) ? installed : ''
   }
 
-  /** Requires a transaction of the caller. */
   put(release: StoredRelease): void {
     this.#releases.put(Buffer.from(release.version), release)
   }
 
-  /** Sets the state, and removes releases that it does not name. Requires a transaction. */
+  /** Sets the state, and removes releases that it does not name. */
   setState(state: ReleaseState): void {
     this.#state.put(STATE_KEY, state)
     const kept = new Set([state.installed, ...state.previous])

@@ -1,6 +1,6 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
-import { Family } from './family.ts'
-import { uuidBytes } from './keys.ts'
+import { OrganizationCollection } from './family.ts'
+import { ownKey } from './keys.ts'
 
 export const REPORT_INTERVALS = ['weekly', 'monthly'] as const
 export type ReportInterval = (typeof REPORT_INTERVALS)[number]
@@ -38,40 +38,18 @@ export interface ReportMessage {
 }
 
 /** The scheduled reports of each organization. */
-export class ReportSchedules {
-  readonly #schedules: Family<ReportSchedule>
-
+export class ReportSchedules extends OrganizationCollection<
+  Pick<ReportSchedule, 'organizationId' | 'id'>,
+  ReportSchedule
+> {
   constructor(environment: Environment) {
-    this.#schedules = new Family(environment.table('report-schedules'), 'report schedule')
-  }
-
-  get(organizationId: string, id: string): ReportSchedule | undefined {
-    return this.#schedules.get(keyOf({ organizationId, id }))
-  }
-
-  /** Sorted by time of creation. */
-  ofOrganization(organizationId: string): ReportSchedule[] {
-    return Array.from(this.#schedules.range(uuidBytes(organizationId)), ({ value }) => value).sort(
-      (a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1),
+    super(environment.table('report-schedules'), 'report schedule', ({ organizationId, id }) =>
+      ownKey(organizationId, id),
     )
   }
 
-  /** Of all organizations. */
-  all(): ReportSchedule[] {
-    return Array.from(this.#schedules.range(Buffer.alloc(0)), ({ value }) => value)
+  /** Sorted by time of creation. */
+  override ofOrganization(organizationId: string): ReportSchedule[] {
+    return super.ofOrganization(organizationId).sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1))
   }
-
-  /** Requires a write transaction. */
-  put(schedule: ReportSchedule): void {
-    this.#schedules.put(keyOf(schedule), schedule)
-  }
-
-  /** Requires a write transaction. */
-  remove(schedule: Pick<ReportSchedule, 'organizationId' | 'id'>): void {
-    this.#schedules.remove(keyOf(schedule))
-  }
-}
-
-function keyOf({ organizationId, id }: Pick<ReportSchedule, 'organizationId' | 'id'>): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), uuidBytes(id)])
 }

@@ -29,12 +29,10 @@ export class SavedViews {
     return this.#views.get(viewKey(organizationId, { name }))
   }
 
-  /** Requires a write transaction. */
   put(organizationId: string, view: SavedView): void {
     this.#views.put(viewKey(organizationId, view), view)
   }
 
-  /** Requires a write transaction. */
   remove(organizationId: string, view: SavedView): void {
     this.#views.remove(viewKey(organizationId, view))
   }

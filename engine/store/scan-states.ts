@@ -59,7 +59,6 @@ export class ScanStates {
     return Array.from(this.#states.keys(Buffer.alloc(0)), uuidText)
   }
 
-  /** Requires a write transaction. */
   put(organizationId: string, state: ScanState): void {
     this.#states.put(uuidBytes(organizationId), state)
   }

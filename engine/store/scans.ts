@@ -91,15 +91,11 @@ export class Scans {
     this.#requests = new Family(environment.table('scan-requests'), 'scan request')
   }
 
-  /** Requires a write transaction. */
   put(scan: Scan): void {
     this.#records.put(keyOf(scan), scan)
   }
 
-  /**
-   * Stores a pending scan. The organization must not have another one. Requires a write
-   * transaction.
-   */
+  /** Stores a pending scan. The organization must not have another one. */
   request(scan: Scan): void {
     this.put(scan)
     this.#requests.put(uuidBytes(scan.organizationId), { scanId: scan.id, requestedAtMs: scan.requestedAtMs })
@@ -117,7 +113,7 @@ export class Scans {
     return Array.from(this.#requests.keys(Buffer.alloc(0)), uuidText)
   }
 
-  /** Removes the pending request when the scan starts. Requires a write transaction. */
+  /** Removes the pending request when the scan starts. */
   removeRequest(organizationId: string): void {
     this.#requests.remove(uuidBytes(organizationId))
   }
@@ -151,8 +147,7 @@ export class Scans {
 
   /**
    * Removes the oldest ended scans: at most `countMax`, requested before `beforeMs`. Keeps the last
-   * completed one, which the API shows. Returns how many were removed. Requires a write
-   * transaction.
+   * completed one, which the API shows. Returns how many were removed.
    */
   removeOldest(organizationId: string, countMax: number, beforeMs = Number.POSITIVE_INFINITY): number {
     const expired = this.#expired(organizationId, countMax, beforeMs)

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
 import type { Environment, Table } from '../kernel/lmdb/environment.ts'
 import type { ApiVersions } from './api-versions.ts'
-import { Family } from './family.ts'
-import { ORGANIZATION_KEY_BYTES, UUID_BYTES, uuidBytes } from './keys.ts'
+import { Collection, Family } from './family.ts'
+import { ORGANIZATION_KEY_BYTES, ownKey, UUID_BYTES, uuidBytes } from './keys.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -95,7 +95,7 @@ export class Secrets<T extends Secret> {
   }
 
   get(organizationId: string, id: string): T | undefined {
-    return this.#records.get(Buffer.concat([uuidBytes(organizationId), uuidBytes(id)]))
+    return this.#records.get(ownKey(organizationId, id))
   }
 
   /**
@@ -114,7 +114,6 @@ export class Secrets<T extends Secret> {
     return this.ofOrganization(organizationId).filter((secret) => statusOf(secret, nowMs) === 'active').length
   }
 
-  /** Requires a write transaction. */
   add(secret: T): void {
     const key = secretKey(secret)
     this.#records.put(key, secret)
@@ -122,7 +121,7 @@ export class Secrets<T extends Secret> {
     this.#onChange(secret.organizationId)
   }
 
-  /** Updates an active secret, except for its hash. Requires a write transaction. */
+  /** Updates an active secret, except for its hash. */
   replace(secret: T): void {
     this.#records.put(secretKey(secret), secret)
     this.#onChange(secret.organizationId)
@@ -138,9 +137,7 @@ export class Secrets<T extends Secret> {
     }
   }
 
-  /**
-   * Revokes a secret permanently by removing its hash from the index. Requires a write transaction.
-   */
+  /** Revokes a secret permanently by removing its hash from the index. */
   revoke(secret: T, nowMs: number): T {
     const revoked = { ...secret, revokedAtMs: nowMs }
     this.#records.put(secretKey(secret), revoked)
@@ -151,7 +148,7 @@ export class Secrets<T extends Secret> {
 }
 
 function secretKey(secret: Secret): Buffer {
-  const key = Buffer.concat([uuidBytes(secret.organizationId), uuidBytes(secret.id)])
+  const key = ownKey(secret.organizationId, secret.id)
   if (key.length !== ORGANIZATION_KEY_BYTES + UUID_BYTES)
     throw new Error(`not a UUID: ${secret.organizationId} ${secret.id}`)
   return key
@@ -168,6 +165,36 @@ export interface ApiKey extends Secret {
 export function apiKeysOf(environment: Environment, versions: ApiVersions): Secrets<ApiKey> {
   const records = new Family<ApiKey>(environment.table('api-keys'), 'API key')
   return new Secrets(records, environment.table('api-key-hashes'), (organizationId) => versions.change(organizationId))
+}
+
+/** A use of an API key. */
+export interface KeyUse {
+  readonly organizationId: string
+  readonly keyId: string
+  /** Milliseconds since 1970. */
+  readonly timeMs: number
+}
+
+/**
+ * When each API key was last used. A separate table, so that a use does not rewrite the key's own
+ * record.
+ */
+export class KeyUses {
+  readonly #uses: Family<number>
+
+  constructor(environment: Environment) {
+    this.#uses = new Family(environment.table('key-uses'), 'use of an API key')
+  }
+
+  /** Milliseconds since 1970. 0: never used. */
+  lastUseMs(organizationId: string, keyId: string): number {
+    return this.#uses.get(ownKey(organizationId, keyId)) ?? 0
+  }
+
+  /** Ignores a use earlier than the stored one. */
+  put({ organizationId, keyId, timeMs }: KeyUse): void {
+    if (timeMs > this.lastUseMs(organizationId, keyId)) this.#uses.put(ownKey(organizationId, keyId), timeMs)
+  }
 }
 
 /** Whether `05/06/2026` is 5 June or May 6. */
@@ -190,6 +217,34 @@ export function monitoringTokensOf(environment: Environment): Secrets<Monitoring
     new Family<MonitoringToken>(environment.table('monitoring-tokens'), 'monitoring token'),
     environment.table('token-hashes'),
   )
+}
+
+/**
+ * Assigns syslog messages without a token to a token, by their source address or local port. For
+ * devices that cannot write STRUCTURED-DATA.
+ */
+export interface TokenBinding {
+  readonly organizationId: string
+  readonly tokenId: string
+  /** SHA-256 of the raw token in hex. Used to check that the token is active. */
+  readonly tokenHash: string
+  /** An address, or a network such as `192.0.2.0/24`. '': any address. */
+  readonly network: string
+  /** The local port. 0: any port. */
+  readonly port: number
+}
+
+/** A message without a token names no organization, so ingest reads the bindings of all. */
+export class TokenBindings extends Collection<TokenBinding, TokenBinding> {
+  constructor(environment: Environment) {
+    super(environment.table('token-bindings'), 'token binding', ({ organizationId, tokenId, network, port }) =>
+      Buffer.concat([ownKey(organizationId, tokenId), Buffer.from(`${network} ${port}`)]),
+    )
+  }
+
+  ofToken(organizationId: string, tokenId: string): TokenBinding[] {
+    return this.startingWith(ownKey(organizationId, tokenId))
+  }
 }
 
 export const BLOCKED_DECISIONS = ['not-approved', 'rejected'] as const

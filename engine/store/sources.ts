@@ -104,7 +104,7 @@ export class Sources {
 
   /**
    * Adds counts to the rows and creates missing rows. Beyond the limit, the sources that were
-   * inactive the longest are merged into shared rows. Requires a write transaction.
+   * inactive the longest are merged into shared rows.
    */
   add(deltas: readonly SourceDelta[]): void {
     const added = new Map<string, number>()
@@ -141,7 +141,7 @@ export class Sources {
 
   /**
    * Removes at most `countMax` sources last seen before `beforeMs`. Their counts are kept in shared
-   * rows. Returns how many were removed. Requires a write transaction.
+   * rows. Returns how many were removed.
    */
   removeSilent(organizationId: string, beforeMs: number, countMax: number): number {
     const expired = this.#silent(organizationId, beforeMs, countMax)
@@ -181,7 +181,7 @@ export class Sources {
     return Array.from(this.#rejects.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Beyond the limit, removes the oldest. Requires a write transaction. */
+  /** Beyond the limit, removes the oldest. */
   addRejects(rejects: readonly Reject[]): void {
     for (const reject of rejects) {
       this.#rejectSequence = Math.max(this.#rejectSequence + 1, Date.now() * 1024)

@@ -28,7 +28,10 @@ t.test('an owner invites a member by a link that is shown once and works once', 
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
   const [, url, secret = ''] = INVITATION.exec(answer.text) ?? []
   t.equal(url, `${origin}/setup`)
-  t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'admin', userId: undefined })
+  t.match(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' }), {
+    role: 'admin',
+    userId: undefined,
+  })
   const page = (await owner.get('/members')).text
   t.notMatch(page, INVITATION)
   t.match(page, /Cannot sign in yet.*ada@acme\.example.*expires/s)
@@ -36,7 +39,7 @@ t.test('an owner invites a member by a link that is shown once and works once', 
   t.notMatch((await admin.get('/members')).text, /action="\/members/, 'only owners see the forms')
   t.equal((await admin.submit('/members', given)).status, 403)
   t.equal(await accept(site, secret), 303)
-  t.ok(store.members.get(organization.id, 'ada@acme.example')?.userId)
+  t.ok(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' })?.userId)
   t.not(await accept(site, secret), 303, 'the link works once')
   t.notMatch((await owner.get('/members')).text, /Cannot sign in yet/)
   t.match(await owner.submit('/members', given), { status: 409, text: /value="ada@acme\.example"/ })
@@ -76,7 +79,7 @@ t.test('the invitation of a removed member does not make anyone the next member 
   t.equal((await owner.post('/members/Ada/remove')).status, 303)
   new Administration(store, clock).members.add(organization, 'ada', 'owner')
   t.not(await accept(site, secret), 303)
-  t.equal(store.members.get(organization.id, 'ada')?.userId, undefined)
+  t.equal(store.members.get({ organizationId: organization.id, name: 'ada' })?.userId, undefined)
 })
 
 t.test('invitations of another organization are neither shown nor withdrawn', async (t) => {

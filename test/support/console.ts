@@ -21,7 +21,7 @@ import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
-import type { Session } from '../../engine/store/sessions.ts'
+import type { Session } from '../../engine/store/users.ts'
 import { type Answer, serve, type TestServer } from './https.ts'
 import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from './store.ts'
 

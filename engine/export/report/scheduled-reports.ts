@@ -109,7 +109,7 @@ export class ScheduledReports {
     const json = messageJson(organization, schedule, { html, text, nowMs })
     faultPoint('reports:prepared')
     const isQueued = store.environment.write(() => {
-      const now = store.reportSchedules.get(organizationId, id)
+      const now = store.reportSchedules.get({ organizationId, id })
       // Another process made it, or the schedule, its channel or the organization was removed.
       if (now?.reportedAtMs !== reportedAtMs || !store.organizations.exists(organizationId)) return false
       const channel = store.alertChannels.get(organizationId, now.channelId)

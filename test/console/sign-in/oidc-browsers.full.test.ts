@@ -89,7 +89,7 @@ for (const name of WEB_BROWSERS) {
     await submit(page, 'Sign in with Okta')
     await arrive(page, 'Platforms')
     t.equal(page.url(), `${origin}/platforms`, 'the requested page')
-    t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'admin' })
+    t.match(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' }), { role: 'admin' })
     store.environment.write(() => {
       for (const each of store.sessions.all()) store.sessions.put({ ...each, confirmedAtMs: 0 })
     })

@@ -50,7 +50,7 @@ t.test('a person signs in with the provider and becomes a member by their groups
     /^__Host-oidc=; .*Max-Age=0$/,
   ])
   t.ok(await isSignedIn(browser))
-  const member = store.members.get(organization.id, 'ada@acme.example')
+  const member = store.members.get({ organizationId: organization.id, name: 'ada@acme.example' })
   t.match(member, { role: 'admin' }, 'the highest role of the groups')
   const [session] = store.sessions.all()
   t.match(session, { userId: member?.userId, providerOrganizationId: organization.id })
@@ -100,7 +100,7 @@ t.test('claims in the ID token need no request for the userinfo', async (t) => {
 t.test('a role follows the groups at each sign-in; without a group the sessions end', async (t) => {
   const site = await serveBoth(t)
   const { store, organization, provider } = site
-  const roleNow = () => store.members.get(organization.id, 'ada@acme.example')?.role
+  const roleNow = () => store.members.get({ organizationId: organization.id, name: 'ada@acme.example' })?.role
   provider.account = ADA
   const { browser } = await signIn(site)
   provider.account = { ...ADA, claims: { ...ADA.claims, groups: ['it'] } }
@@ -132,12 +132,12 @@ t.test('the only owner stays owner, whatever the groups say', async (t) => {
   await signIn(site)
   provider.account = { ...ADA, claims: { email: 'ada@acme.example' } }
   t.equal((await signIn(site)).answer.status, 200)
-  t.equal(store.members.get(organization.id, 'ada@acme.example')?.role, 'owner')
+  t.equal(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' })?.role, 'owner')
   provider.account = { ...BOB, claims: { ...BOB.claims, groups: ['it'] } }
   await signIn(site)
   provider.account = { ...ADA, claims: { email: 'ada@acme.example' } }
   await signIn(site)
-  t.equal(store.members.get(organization.id, 'ada@acme.example')?.role, 'viewer')
+  t.equal(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' })?.role, 'viewer')
 })
 
 t.test('a removed member does not come back by a sign-in until an owner allows it', async (t) => {
@@ -184,7 +184,7 @@ t.test('a removed member does not come back by a sign-in until an owner allows i
   ])
   provider.account = ADA
   t.equal((await signIn(site)).answer.status, 200)
-  t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'admin' })
+  t.match(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' }), { role: 'admin' })
 })
 
 t.test(
@@ -246,7 +246,10 @@ t.test('a matching name does not give a user the account of an existing member',
   new Administration(store, site.clock).members.add(organization, 'ada@acme.example', 'owner')
   provider.account = ADA
   t.match((await signIn(site)).answer, { status: 409, text: /Use your invitation link first/ })
-  t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'owner', userId: undefined })
+  t.match(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' }), {
+    role: 'owner',
+    userId: undefined,
+  })
 })
 
 t.test('a user of a provider does not occupy a name for sign-in', async (t) => {

@@ -35,7 +35,7 @@ t.test('a setup link makes the first owner, once', async (t) => {
     /^__Host-browser=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=\d+$/,
   ])
   t.ok(await isSignedIn(browser))
-  t.match(site.store.members.get(site.organization.id, 'ada@acme.example'), { role: 'owner' })
+  t.match(site.store.members.get({ organizationId: site.organization.id, name: 'ada@acme.example' }), { role: 'owner' })
   t.match(await site.browser().post('/setup/account', { ...fields, name: 'eve' }), {
     status: 404,
     text: /used already/,

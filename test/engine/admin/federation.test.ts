@@ -135,8 +135,8 @@ class MemberModel {
     const { store, organization, administration, accounts } = this.#setUp
     const name = this.#name
     const { members } = administration
-    const member = store.members.get(organization.id, name)
-    const isRemoved = store.removedMembers.get(organization.id, name) !== undefined
+    const member = store.members.get({ organizationId: organization.id, name })
+    const isRemoved = store.removedMembers.get({ organizationId: organization.id, name }) !== undefined
     const claims = claimsOf(organization, `${name} ${this.#subjects}`, name)
     if (step === 'remove' && member !== undefined) {
       members.remove(organization, name)
@@ -192,7 +192,9 @@ t.test('of the accounts of one removed member, the newest are kept', async (t) =
   for (let cycle = 0; cycle < count; cycle++) {
     for (const step of ['add', 'accept', 'connect', 'remove'] as const) model.take(step)
   }
-  const subjects = store.removedMembers.get(organization.id, ADA)?.identities.map(({ subject }) => subject)
+  const subjects = store.removedMembers
+    .get({ organizationId: organization.id, name: ADA })
+    ?.identities.map(({ subject }) => subject)
   t.same(
     subjects,
     Array.from({ length: REMOVED_MEMBER_IDENTITIES_MAX }, (_, index) => `${ADA} ${index + 2}`),

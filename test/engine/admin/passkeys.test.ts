@@ -68,7 +68,7 @@ t.test('a passkey is not used before its counter is stored, nor after it was rem
   const uses = [0, 0, 5, 6].map((counter) => own.use({ userId, id, counter, isSynced: true }))
   t.same(uses, [true, true, true, true])
   t.notOk(own.use({ userId, id, counter: 0, isSynced: true }), 'a counter that returns to 0')
-  t.match(store.passkeys.get(userId, id), { counter: 6, blockedAtMs: clock.nowMs() })
+  t.match(store.passkeys.get({ userId, id }), { counter: 6, blockedAtMs: clock.nowMs() })
   t.notOk(own.use({ userId, id, counter: 7, isSynced: true }))
   own.remove({ userId, id })
   t.throws(() => own.use({ userId, id, counter: 8, isSynced: true }), { code: 'NOT_FOUND' })

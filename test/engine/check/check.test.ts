@@ -144,7 +144,7 @@ function fill(opened: TestStore): void {
     store.nodes.put({ ...node, sequence: 7, lastSequence: 8, reportedAtMs: NOON })
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
-    const member = store.members.get(id, 'alice@acme.example')
+    const member = store.members.get({ organizationId: id, name: 'alice@acme.example' })
     store.users.put(user)
     if (member !== undefined) store.members.put({ ...member, userId: user.id })
     const times = { createdAtMs: NOON, usedAtMs: NOON, confirmedAtMs: NOON }
