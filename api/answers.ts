@@ -196,7 +196,7 @@ const platform = z
     metadata,
     created_at: isoTime.describe('When the platform was first detected, in UTC.'),
   })
-  .describe('A platform that was detected: an AI platform, or software with AI features.')
+  .describe('An AI platform that was used.')
 
 const categoryScore = z
   .strictObject({

@@ -18,8 +18,7 @@ interface CountersRecord {
 }
 
 /**
- * A collector that watches an interface, with its local endpoint. Drops root and logs changes of
- * state.
+ * A collector that watches an interface, with its local endpoint. Logs changes of state.
  */
 export class Sensor {
   readonly collector: Collector

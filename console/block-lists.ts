@@ -123,13 +123,14 @@ export class BlockListServer {
     // Links with the same selection share their lists.
     const key = `${id} ${link.blocks} ${link.riskMin} ${format}`
     const before = this.#kept.find(key, inputs)
-    if (before !== undefined) return { etag: before.etag, text: isKnown(before.etag) ? undefined : before.text }
+    if (before !== undefined && isKnown(before.etag)) return { etag: before.etag, text: undefined }
+    if (before?.text !== undefined) return { etag: before.etag, text: before.text }
     counters.noteBlockListMade()
     const { textAt } = writeBlockList(blockListSource(store, registry, organization, nowMs), organization, link, format)
     // Weak, because the comments have the time: the same list, made again, has the same tag.
     const etag = `W/"${digest(textAt(0))}"`
     const text = textAt(nowMs)
-    this.#kept.keep(key, { inputs, etag, text })
+    this.#kept.keep(key, { inputs, etag }, text)
     return { etag, text: isKnown(etag) ? undefined : text }
   }
 }
@@ -155,22 +156,25 @@ function secretOf(authorization: string): string | undefined {
 
 /** Bytes of block lists in memory: a hundred of the built-in registry. */
 export const KEPT_BYTES_MAX = 16 * 1024 * 1024
+/**
+ * Lists whose tags are in memory, 300 bytes each: eleven organizations with as many links and
+ * formats as possible.
+ */
+const TAGS_MAX = 10_000
 
-interface KeptList {
-  /** A digest of everything that the list was made from. */
+/** The tag of a list, and a digest of everything that the list was made from. */
+interface ListTag {
   readonly inputs: string
   readonly etag: string
-  /** ASCII, so it has as many bytes as characters. */
-  readonly text: string
 }
 
 /**
  * Block lists in memory. Those used longest ago are dropped first, and are made again when a device
- * requests them.
+ * requests them. Tags are small and stay longer than texts: most devices have the list already.
  */
 export class BlockListCache {
-  /** The one used last at the end. */
-  readonly #lists = new Map<string, KeptList>()
+  readonly #tags = new Map<string, ListTag>()
+  readonly #texts = new Map<string, string>()
   readonly #noteDropped: () => void
   #bytes = 0
 
@@ -179,27 +183,42 @@ export class BlockListCache {
     this.#noteDropped = noteDropped
   }
 
-  /** A list made from the same inputs. */
-  find(key: string, inputs: string): KeptList | undefined {
-    const list = this.#lists.get(key)
-    if (list?.inputs !== inputs) return undefined
-    this.keep(key, list)
-    return list
+  /** The tag of a list made from the same inputs, and its text if that is in memory as well. */
+  find(key: string, inputs: string): { readonly etag: string; readonly text: string | undefined } | undefined {
+    const tag = this.#tags.get(key)
+    if (tag === undefined || tag.inputs !== inputs) return undefined
+    moveLast(this.#tags, key, tag)
+    const text = this.#texts.get(key)
+    if (text !== undefined) moveLast(this.#texts, key, text)
+    return { etag: tag.etag, text }
   }
 
-  keep(key: string, list: KeptList): void {
-    this.#forget(key)
-    this.#lists.set(key, list)
-    this.#bytes += list.text.length
-    for (const oldest of this.#lists.keys()) {
+  /** @param text of ASCII, so that it has as many bytes as characters */
+  keep(key: string, tag: ListTag, text: string): void {
+    moveLast(this.#tags, key, tag)
+    this.#forgetText(key)
+    moveLast(this.#texts, key, text)
+    this.#bytes += text.length
+    for (const oldest of this.#texts.keys()) {
       if (this.#bytes <= KEPT_BYTES_MAX) break
-      this.#forget(oldest)
+      this.#forgetText(oldest)
       this.#noteDropped()
+    }
+    for (const oldest of this.#tags.keys()) {
+      if (this.#tags.size <= TAGS_MAX) break
+      this.#tags.delete(oldest)
+      this.#forgetText(oldest)
     }
   }
 
-  #forget(key: string): void {
-    this.#bytes -= this.#lists.get(key)?.text.length ?? 0
-    this.#lists.delete(key)
+  #forgetText(key: string): void {
+    this.#bytes -= this.#texts.get(key)?.length ?? 0
+    this.#texts.delete(key)
   }
+}
+
+/** Sets an entry as the one that was used last. */
+function moveLast<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key)
+  map.set(key, value)
 }

@@ -90,7 +90,7 @@ export function isConfirmed({ identity, nowMs }: Visit): boolean {
  * Handles a sensitive change if the user proved their identity in the last ten minutes. Otherwise
  * asks for the password or a passkey, in a form that also contains all fields of the change, so
  * that the user types nothing twice. A confirmed session continues with a new cookie value. A user
- * who signed in with an identity provider confirms there (routes/oidc.ts), and the form waits
+ * who signed in with an identity provider confirms there (account/oidc-routes.ts), and the form waits
  * meanwhile.
  *
  * @param secretFields fields that no page repeats; their values must be typed again
