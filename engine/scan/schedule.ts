@@ -89,10 +89,7 @@ class FirstScans {
 export const EVENTS_FOR_IMMEDIATE_SCAN = 5000
 
 const CHECK_EVERY_MS = MINUTE_MS
-/**
- * On a busy link, scans of full buffers would without a pause follow each other, each with the full
- * cost of all platforms.
- */
+/** On a busy link, a scan of a full buffer for each batch would have the full cost of all platforms each time. */
 const POLL_EVERY_MS = SECOND_MS
 
 /** Counters of the schedule since its start. */
