@@ -9,6 +9,7 @@ import type { BatchCounters } from '../engine/ingest/request-body.ts'
 import type { SyslogIngest } from '../engine/ingest/syslog-ingest.ts'
 import { type CertificateExpiry, EXPIRY_METRIC_HELP } from '../engine/kernel/process/certificate-expiry.ts'
 import { systemClock } from '../engine/kernel/process/clock.ts'
+import { assertExpected } from '../engine/kernel/process/failure.ts'
 import type { MetricRow } from '../engine/kernel/process/metrics.ts'
 import { scanRows } from '../engine/scan/metrics.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
@@ -39,7 +40,11 @@ export interface MeasuredParts {
 
 /** The metrics of the service, for Prometheus. */
 export async function serviceRows(parts: MeasuredParts): Promise<MetricRow[]> {
-  const syslog = parts.syslog?.status()
+  // During shutdown its threads may be gone. The other counters are still reported.
+  const syslog = await parts.syslog?.status().catch((error: unknown) => {
+    assertExpected(error)
+    return undefined
+  })
   const { keys, addresses } = parts.rateTables
   return [
     ...parts.health.rows(),

@@ -39,13 +39,14 @@ class LaneThread {
     data.sockets.on('message', (_bytes: FromSocketsToLane) => this.#wake())
     this.#sweepTimer = setInterval(() => this.#lane.sweep(Date.now()), SECOND_MS)
     this.#wake()
-    this.#lane.postCounters(Date.now())
   }
 
   onMessage(message: ToLane): void {
     switch (message.kind) {
       case 'settled':
         return this.#lane.settled(message.id, message.unstored)
+      case 'status':
+        return notify({ kind: 'status', id: message.id, status: this.#lane.status() }, [])
       case 'drain':
         void this.#drain(message.deadlineMs)
         return

@@ -160,7 +160,8 @@ export class Lane implements ConnectionLane {
     const sources = this.pipeline.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
     const rejects = this.pipeline.takeRejects()
     const candidates = this.pipeline.candidates.take()
-    this.#options.notify({ kind: 'counters', sources, rejects, candidates, status: this.#status() }, [])
+    if (sources.length + rejects.length + candidates.length > 0)
+      this.#options.notify({ kind: 'counters', sources, rejects, candidates }, [])
   }
 
   /** The writer has stored a batch, or refused it because its organization was removed. */
@@ -195,7 +196,7 @@ export class Lane implements ConnectionLane {
     return { messages, bytes }
   }
 
-  #status(): LaneStatus {
+  status(): LaneStatus {
     const { sources } = this.pipeline
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])

@@ -34,16 +34,3 @@ export function verdictsByFormat(counts: Float64Array): LineStatus['formats'] {
     verdicts: Array.from(counts.subarray(index * VERDICTS, (index + 1) * VERDICTS)),
   }))
 }
-
-/** Adds up counters of the same form: numbers in objects and lists. Of texts, the first one counts. */
-export function sumOf<T>(all: readonly T[]): T {
-  return all.reduce((one, other) => sumOfTwo(one, other) as T)
-}
-
-function sumOfTwo(one: unknown, other: unknown): unknown {
-  if (typeof one === 'number') return one + (other as number)
-  if (typeof one !== 'object' || one === null) return one
-  const others = other as Readonly<Record<string, unknown>>
-  if (Array.isArray(one)) return one.map((each, at) => sumOfTwo(each, others[at]))
-  return Object.fromEntries(Object.entries(one).map(([name, value]) => [name, sumOfTwo(value, others[name])]))
-}

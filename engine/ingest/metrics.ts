@@ -3,7 +3,7 @@ import type { LabeledValue, MetricRow } from '../kernel/process/metrics.ts'
 import { OUTCOMES } from '../store/outcomes.ts'
 import type { EventAcceptor } from './accept.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
-import { type LineStatus, sumOf } from './line-status.ts'
+import type { LineStatus } from './line-status.ts'
 import type { BatchCounters } from './request-body.ts'
 import { LISTENERS, type SourceTable } from './sources.ts'
 import type { SyslogStatus } from './thread-protocol.ts'
@@ -88,28 +88,37 @@ export function ingestRows(
     ],
   ]
   if (syslog !== undefined) rows.push(...syslogRows(syslog))
-  // The first one has no other counters.
-  const lines: LineStatus[] = [httpLogs, syslog].filter((status) => status !== undefined)
-  if (lines.length > 0) rows.push(...lineRows(sumOf(lines)))
+  const lines = [syslog, httpLogs].filter((status) => status !== undefined)
+  if (lines.length > 0) rows.push(...lineRows(lines))
   return rows.map(([name, ...rest]) => [PREFIX + name, ...rest] as const)
 }
 
 /** Log messages by syslog and by HTTPS. */
-function lineRows({ formats, usersTruncated, usersRefused, candidatesSkipped }: LineStatus): MetricRow[] {
+function lineRows(lines: readonly LineStatus[]): MetricRow[] {
+  const sum = (of: (status: LineStatus) => number): number => lines.reduce((all, status) => all + of(status), 0)
   return [
-    ['format_messages_total', 'counter', 'Log messages by detected format and verdict', byFormat(formats)],
+    [
+      'format_messages_total',
+      'counter',
+      'Log messages by detected format and verdict',
+      byFormat(lines.flatMap(({ formats }) => formats)),
+    ],
     [
       'user_names_total',
       'counter',
       'User names of log messages that were truncated, or refused because of control characters or another encoding than UTF-8',
-      { truncated: usersTruncated, refused: usersRefused },
+      { truncated: sum(({ usersTruncated }) => usersTruncated), refused: sum(({ usersRefused }) => usersRefused) },
       'outcome',
     ],
     [
       'candidates_skipped_total',
       'counter',
       'Log messages of unknown hosts that were not searched for AI candidates, by limit: messages a second, new names, waiting candidates',
-      { ...candidatesSkipped },
+      {
+        busy: sum(({ candidatesSkipped }) => candidatesSkipped.busy),
+        unread: sum(({ candidatesSkipped }) => candidatesSkipped.unread),
+        full: sum(({ candidatesSkipped }) => candidatesSkipped.full),
+      },
       'limit',
     ],
   ]
@@ -188,9 +197,15 @@ function byToken(sources: SourceTable, syslog: SyslogStatus | undefined): Labele
 }
 
 function byFormat(formats: LineStatus['formats']): LabeledValue[] {
-  return formats.flatMap(({ format, verdicts }) =>
-    Object.entries(Verdict).map(([verdict, index]) => {
-      return { labels: { format: format === '' ? 'none' : format, verdict }, value: verdicts[index] ?? 0 }
-    }),
-  )
+  const sums = new Map<string, LabeledValue & { value: number }>()
+  for (const { format, verdicts } of formats) {
+    for (const [name, index] of Object.entries(Verdict)) {
+      const labels = { format: format === '' ? 'none' : format, verdict: name }
+      const key = `${labels.format} ${name}`
+      const sum = sums.get(key) ?? { labels, value: 0 }
+      sum.value += verdicts[index] ?? 0
+      sums.set(key, sum)
+    }
+  }
+  return [...sums.values()]
 }

@@ -66,7 +66,7 @@ class SocketThread {
         bound.push({ ...endpoint, port: listener.port })
       }
     }
-    this.#sweepTimer = setInterval(() => this.sweep(), SECOND_MS)
+    this.#sweepTimer = setInterval(() => this.#sweep(), SECOND_MS)
     return bound
   }
 
@@ -75,6 +75,9 @@ class SocketThread {
     switch (message.kind) {
       case 'settled':
         return lane?.settled(message.id, message.unstored)
+      case 'status':
+        if (lane !== undefined) notify({ kind: 'status', id: message.id, status: lane.status() }, [])
+        return notify({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
       case 'reload':
         setLogLevel(this.#log, message.logLevel)
         if (message.tls !== undefined) this.#reload(message.tls)
@@ -100,12 +103,10 @@ class SocketThread {
     return others.reduce((least, lane) => (lane.load < least.load ? lane : least), first)
   }
 
-  /** Closes overdue connections and posts counters. */
-  sweep(): void {
+  #sweep(): void {
     const nowMs = Date.now()
     for (const stream of this.#streams) stream.sweep(nowMs)
     this.#own?.lane.sweep(nowMs)
-    notify({ kind: 'socketStatus', status: this.#status() }, [])
   }
 
   #reload(tls: TlsFiles): void {
@@ -156,7 +157,6 @@ function notify(message: FromSockets, transfer: readonly ArrayBuffer[]): void {
 async function listen(thread: SocketThread): Promise<void> {
   try {
     notify({ kind: 'listening', endpoints: await thread.start() }, [])
-    thread.sweep()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     notify({ kind: 'failed', code: error.code, message: error.message }, [])

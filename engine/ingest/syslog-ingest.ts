@@ -4,12 +4,13 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import type { Logger, LogLevel } from '../kernel/process/log.ts'
 import { within } from '../kernel/process/signals.ts'
 import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
+import { OUTCOMES } from '../store/outcomes.ts'
 import { type BatchWriter, unstoredPlaces } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
-import { sumOf } from './line-status.ts'
 import { SenderLog } from './notice-limiter.ts'
+import { LISTENERS, type Listener } from './sources.ts'
 import type {
   FromLane,
   FromSockets,
@@ -48,8 +49,6 @@ export class SyslogIngest {
   readonly #accounting: IngestAccounting
   readonly #log: Logger
   readonly #senderLog: SenderLog
-  #socketStatus: SocketStatus | undefined
-  readonly #laneStatus = new Map<Thread, LaneStatus>()
   /** Deferred batches. */
   readonly #retries = new Map<NodeJS.Timeout, () => void>()
   #phase: 'running' | 'draining' | 'drained' = 'running'
@@ -69,8 +68,7 @@ export class SyslogIngest {
     this.#accounting = accounting
     this.#log = log
     this.#senderLog = new SenderLog(log)
-    for (const thread of new Set([sockets, ...lanes]))
-      thread.worker.on('message', (message: FromSockets) => this.#onMessage(thread, message))
+    for (const lane of lanes) lane.worker.on('message', (message: FromSockets) => this.#onMessage(lane, message))
   }
 
   /** @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE. */
@@ -126,11 +124,15 @@ export class SyslogIngest {
     return ingest
   }
 
-  /** The counters of all threads, at most a second old. undefined: the threads have just started. */
-  status(): SyslogStatus | undefined {
-    const sockets = this.#socketStatus
-    const lanes = [...this.#laneStatus.values()]
-    return sockets && lanes.length === this.#lanes.length ? combine(lanes, sockets) : undefined
+  async status(): Promise<SyslogStatus> {
+    const threads = [...new Set([this.#sockets, ...this.#lanes])]
+    const answers = await Promise.all(
+      threads.map((thread) => thread.status(thread === this.#sockets, this.#lanes.includes(thread))),
+    )
+    const sockets = answers.find((answer) => answer.sockets !== undefined)?.sockets
+    const lanes = answers.flatMap(({ lane }) => (lane === undefined ? [] : [lane]))
+    if (sockets === undefined) throw new Error('the socket thread did not respond')
+    return combine(lanes, sockets)
   }
 
   /** New TLS connections use these certificate files. */
@@ -165,14 +167,10 @@ export class SyslogIngest {
       this.#log.warn('a syslog thread did not stop in time; the messages that it had read are lost')
   }
 
-  #onMessage(thread: Thread, message: FromSockets): void {
-    if (message.kind === 'batch') void this.#store(thread, message)
+  #onMessage(lane: Thread, message: FromSockets): void {
+    if (message.kind === 'batch') void this.#store(lane, message)
+    else if (message.kind === 'counters') this.#accounting.add(message)
     else if (message.kind === 'notice') this.#senderLog.note(message, Date.now())
-    else if (message.kind === 'socketStatus') this.#socketStatus = message.status
-    else if (message.kind === 'counters') {
-      this.#accounting.add(message)
-      this.#laneStatus.set(thread, message.status)
-    }
   }
 
   /**
@@ -213,26 +211,50 @@ function pick({ dataDirectory, idleMs, tokenRateMax, tokenRateTable, registry }:
 }
 
 function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {
-  // Lanes have different tokens. byToken() in metrics.ts adds them up.
-  const tokens = lanes.flatMap((lane) => lane.tokens)
-  const { oversized, datagramsDropped, ...sum } = sumOf(lanes.map((lane) => ({ ...lane, tokens: [] })))
+  const sum = (of: (lane: LaneStatus) => number): number => lanes.reduce((all, lane) => all + of(lane), 0)
+  const each = <T>(of: (listener: Listener) => T): Record<Listener, T> =>
+    Object.fromEntries(LISTENERS.map((listener) => [listener, of(listener)])) as Record<Listener, T>
   return {
-    ...sum,
-    ...sockets,
-    tokens,
-    connections: { ...connections, oversized },
-    datagramsDropped: sockets.datagramsDropped + datagramsDropped,
+    received: each((listener) => sum(({ received }) => received[listener])),
+    messages: each((listener) =>
+      OUTCOMES.map((_name, outcome) => sum(({ messages }) => messages[listener][outcome] ?? 0)),
+    ),
+    // Each lane has its own rows. byFormat() in metrics.ts adds them up.
+    formats: lanes.flatMap(({ formats }) => formats),
+    tokens: lanes.flatMap(({ tokens }) => tokens),
+    connections: { ...connections, oversized: sum(({ oversized }) => oversized) },
+    datagramsDropped: sockets.datagramsDropped + sum(({ datagramsDropped }) => datagramsDropped),
+    datagramsWaiting: sum(({ datagramsWaiting }) => datagramsWaiting),
+    kernelDropped: sockets.kernelDropped,
+    dnstap: sockets.dnstap,
+    sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),
+    coverageSkipped: sum(({ coverageSkipped }) => coverageSkipped),
+    usersTruncated: sum(({ usersTruncated }) => usersTruncated),
+    usersRefused: sum(({ usersRefused }) => usersRefused),
+    candidatesSkipped: {
+      busy: sum(({ candidatesSkipped }) => candidatesSkipped.busy),
+      unread: sum(({ candidatesSkipped }) => candidatesSkipped.unread),
+      full: sum(({ candidatesSkipped }) => candidatesSkipped.full),
+    },
   }
 }
 
-/** A worker thread. */
+interface StatusAnswer {
+  sockets?: SocketStatus
+  lane?: LaneStatus
+}
+
+/** A worker thread and its pending requests. */
 class Thread {
   readonly worker: Worker
+  #lastId = 0
   #hasEnded = false
   readonly #atEnd = new Set<() => void>()
 
   constructor(worker: Worker) {
     this.worker = worker
+    // Each pending request adds a listener.
+    worker.setMaxListeners(0)
     worker.once('exit', () => {
       this.#hasEnded = true
       for (const work of this.#atEnd) work()
@@ -253,6 +275,26 @@ class Thread {
     this.worker.postMessage(message)
   }
 
+  status(ofSockets: boolean, ofLane: boolean): Promise<StatusAnswer> {
+    const id = ++this.#lastId
+    const answer: StatusAnswer = {}
+    return new Promise((resolve, reject) => {
+      const onEnd = (): void => reject(new Error('a syslog thread exited'))
+      this.#onEnd(onEnd)
+      const onMessage = (message: FromSockets): void => {
+        if (message.kind === 'socketStatus' && message.id === id) answer.sockets = message.status
+        else if (message.kind === 'status' && message.id === id) answer.lane = message.status
+        else return
+        if ((ofSockets && answer.sockets === undefined) || (ofLane && answer.lane === undefined)) return
+        this.worker.off('message', onMessage)
+        this.#atEnd.delete(onEnd)
+        resolve(answer)
+      }
+      this.worker.on('message', onMessage)
+      this.notify({ kind: 'status', id })
+    })
+  }
+
   /**
    * Resolves when a lane thread has started. Terminating a thread while it loads lmdb's addon
    * crashes the process.
@@ -260,7 +302,7 @@ class Thread {
   async loaded(): Promise<void> {
     await within(
       CLOSE_MS,
-      this.firstMessage().catch(() => {}),
+      this.status(false, true).catch(() => {}),
     )
   }
 

@@ -83,9 +83,9 @@ export type FromLane =
       readonly sources: readonly SourceDelta[]
       readonly rejects: readonly Reject[]
       readonly candidates: readonly CandidateDelta[]
-      readonly status: LaneStatus
     }
   | ({ readonly kind: 'notice' } & SenderNotice)
+  | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
   /** What was not stored: accepted messages, and bytes that were received but not processed. */
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
@@ -95,6 +95,7 @@ export type ToLane =
    * removed.
    */
   | { readonly kind: 'settled'; readonly id: number; readonly unstored: UnstoredPlaces | 'all' }
+  | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 
 /** From the socket thread to the writer thread, in addition to the messages of its own lane. */
@@ -102,7 +103,7 @@ export type FromSockets =
   | FromLane
   | { readonly kind: 'listening'; readonly endpoints: readonly SyslogEndpoint[] }
   | { readonly kind: 'failed'; readonly code: FaultCode; readonly message: string }
-  | { readonly kind: 'socketStatus'; readonly status: SocketStatus }
+  | { readonly kind: 'socketStatus'; readonly id: number; readonly status: SocketStatus }
 
 export type ToSockets =
   | ToLane

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
-import type { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
 import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
 import { packBatch } from '../../../engine/kernel/event/event.ts'
 import { systemClock } from '../../../engine/kernel/process/clock.ts'
@@ -18,15 +17,8 @@ import { sendTcp } from '../../support/syslog-sender.ts'
 import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid } from '../../support/syslog-service.ts'
 import { until } from '../../support/wait.ts'
 
-/** Counters are posted once a second. */
-const COUNTERS_MS = 1100
-
 function storedOf({ messages }: SyslogStatus, kind: 'tcp' | 'udp'): number {
   return messages[kind][Outcome.stored] ?? 0
-}
-
-function statusOf(syslog: SyslogIngest): Promise<SyslogStatus> {
-  return until('the counters', () => syslog.status())
 }
 
 for (const laneThreads of [1, 2]) {
@@ -40,13 +32,13 @@ for (const laneThreads of [1, 2]) {
     })
     let before = -1
     await until('nothing more is read', async () => {
-      const { received } = await statusOf(syslog)
+      const { received } = await syslog.status()
       const same = received.tcp === before && received.tcp > 10_000
       before = received.tcp
-      if (!same) await later(COUNTERS_MS)
+      if (!same) await later(300)
       return same || undefined
     })
-    const full = await statusOf(syslog)
+    const full = await syslog.status()
     t.ok(full.received.tcp < COUNT / 2, `${full.received.tcp} messages were read`)
     t.notOk(flushed, 'the sender waits')
     t.ok(store.buffer.count(acme.id) <= 10_000)
@@ -72,9 +64,9 @@ for (const laneThreads of [1, 2]) {
     datagrams.close()
     // Datagrams go to the other lane, which has its own buffer.
     if (laneThreads === 1)
-      await until('datagrams wait for space', async () => (await statusOf(syslog)).datagramsWaiting > 0 || undefined)
+      await until('datagrams wait for space', async () => (await syslog.status()).datagramsWaiting > 0 || undefined)
     const status = await until('each datagram is counted', async () => {
-      const status = await statusOf(syslog)
+      const status = await syslog.status()
       const { datagramsDropped, kernelDropped, received } = status
       return datagramsDropped + kernelDropped + received.udp === UDP_COUNT ? status : undefined
     })
@@ -87,7 +79,7 @@ for (const laneThreads of [1, 2]) {
       }
       // Nothing can happen in between, because this thread writes.
       runScan(store, registries, acme.id, 'administrator', systemClock)
-      return (flushed && storedOf(await statusOf(syslog), 'tcp') === COUNT + 5000) || undefined
+      return (flushed && storedOf(await syslog.status(), 'tcp') === COUNT + 5000) || undefined
     })
     for (const { event } of store.buffer.read(acme.id, 0, 20_000)) seen.set(event.client, event.count)
     const missing = Array.from({ length: COUNT }, (_, index) => clientOf(index)).filter((client) => !seen.has(client))
@@ -97,7 +89,7 @@ for (const laneThreads of [1, 2]) {
       [],
       'no message is stored twice',
     )
-    const { received, messages } = await statusOf(syslog)
+    const { received, messages } = await syslog.status()
     t.equal(received.tcp, totalOf(messages.tcp))
   })
 }
@@ -261,12 +253,13 @@ for (const laneThreads of [1, 2]) {
       const sender = await sendTcp(t, port('tcp'))
       sender.send(`${messagesOf(acme.token, 0, COUNT).join('\n')}\n`)
       await until('it is full', async () => {
-        const { received } = await statusOf(syslog)
+        const { received } = await syslog.status()
         return (received.tcp > 10_000 && store.buffer.count(acme.id) > 0) || undefined
       })
-      await later(COUNTERS_MS)
-      const { received } = await statusOf(syslog)
+      await later(500)
+      const { received } = await syslog.status()
       const drained = syslog.drain(3000)
+      const asked = syslog.status().catch(() => 'gone')
       let scanned = 0
       if (hasRoom) {
         await later(100)
@@ -274,6 +267,8 @@ for (const laneThreads of [1, 2]) {
         runScan(store, registries, acme.id, 'administrator', systemClock)
       }
       await drained
+      await asked
+      t.equal(await syslog.status().catch(() => 'gone'), 'gone', '/healthz still answers')
       const stored = scanned + store.buffer.count(acme.id)
       if (hasRoom) {
         t.ok(stored >= received.tcp, `${stored} of ${received.tcp} are stored`)

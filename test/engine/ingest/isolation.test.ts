@@ -104,8 +104,8 @@ for (const [name, { cause, sent, batches, logs }] of Object.entries(TROUBLES)) {
       await send(t, site, acme, index << 10, sent),
     ])
     await until('its messages arrive', async () => {
-      const received = syslog.status()?.received
-      return (received && received.tls + received.tcp + received.udp > 0) || undefined
+      const { received } = await syslog.status()
+      return received.tls + received.tcp + received.udp > 0 || undefined
     })
     for (const [index, [transport, send]] of Object.entries(TRANSPORTS).entries()) {
       const status = await send(t, site, other, (1 << 20) + (index << 10), OF_OTHER)

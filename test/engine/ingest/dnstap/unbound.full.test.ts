@@ -51,13 +51,10 @@ dnstap:
     await answersOf(unbound, port, ['claude.ai', 'www.example.org', 'claude.ai'])
     await until('the queries', () => ((service.stored().get('claude.ai') ?? 0) >= 2 ? true : undefined))
     t.same([...service.stored().keys()], ['claude.ai'])
-    await until('the query of no platform', async () => (await service.counts(kind)).skipped === 1 || undefined)
-    t.match(await service.counts(kind), { unauthorized: 0, unknown: 0, rejected: 0 }, unbound.output())
-    const metrics = await until('responses are counted', async () => {
-      const metrics = await service.metrics()
-      return (metrics.get('posture_ingest_dnstap_frames_total{kind="other"}') ?? 0) >= 2 ? metrics : undefined
-    })
+    t.match(await service.counts(kind), { unauthorized: 0, unknown: 0, rejected: 0, skipped: 1 }, unbound.output())
+    const metrics = await service.metrics()
     t.equal(metrics.get('posture_ingest_dnstap_frames_total{kind="malformed"}'), 0)
+    t.ok((metrics.get('posture_ingest_dnstap_frames_total{kind="other"}') ?? 0) >= 2, 'responses are counted')
     // The rows are written once a second.
     await until('the source', async () => {
       const sources = await service.admin('ingest', 'sources', '--org', 'Acme')
