@@ -4,8 +4,7 @@ import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { spanText } from '../../engine/store/name-spans.ts'
 import { html } from './html.ts'
 import { bytesText, countText, platformPath } from './parts.tsx'
-import type { Column } from './table.tsx'
-import { countColumn, csvOnly, textColumn, timeColumn } from './table.tsx'
+import { type Column, countColumn, csvOnly, textColumn, timeColumn } from './table.tsx'
 
 /** The page with the clients of a platform. */
 export function platformClientsPath(platform: string): string {

@@ -142,7 +142,8 @@ export class Visit extends Guest {
     const { user, member, organization, organizations } = this.identity
     const { query } = this.request
     const { form, done = {}, reloadSeconds, ...rest } = options
-    const notice = this.request.method === 'POST' ? undefined : done[query.get('done') ?? '']
+    const change = this.request.method === 'POST' ? '' : (query.get('done') ?? '')
+    const notice = Object.hasOwn(done, change) ? done[change] : undefined
     const document = Layout({
       title,
       here,

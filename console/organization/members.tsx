@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { linkUrl } from '../../engine/admin/account-links.ts'
-import type { RemovedMember } from '../../engine/store/members.ts'
-import { type Member, ROLES, type Role } from '../../engine/store/members.ts'
+import { type Member, type RemovedMember, ROLES, type Role } from '../../engine/store/members.ts'
 import { ActionButton, Field, Form, Select, TwoStep } from '../design/form.tsx'
 import { CsvLink, FilterSearch, Filters, PagedTable, paged, ROWS_PER_PAGE } from '../design/list.tsx'
 import { Card, countText, Empty, Notice, PageHead, SecretText, Tag, Time } from '../design/parts.tsx'

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Catalog } from '../../registry/catalog.ts'
-import { catalogOf } from '../../registry/catalog.ts'
+import { type Catalog, catalogOf } from '../../registry/catalog.ts'
 import { compareVersions, dayOfVersion } from '../../registry/data-version.ts'
 import { dataOf, type SignedRelease, UpdateFileError, verifiedRelease } from '../../registry/signed-release.ts'
 import { DAY_MS, isoDay } from '../kernel/process/clock.ts'

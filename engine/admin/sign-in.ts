@@ -7,8 +7,7 @@ import {
   IDENTITY_PROVIDER_SCOPES_MAX,
   IDENTITY_PROVIDER_TEXT_BYTES_MAX,
 } from '../limits.ts'
-import type { IdentityProvider } from '../store/members.ts'
-import { ROLES } from '../store/members.ts'
+import { type IdentityProvider, ROLES } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { Changes } from './changes.ts'

@@ -1,7 +1,6 @@
 import type { Organization } from '../store/organizations.ts'
 import type { OutcomeName } from '../store/outcomes.ts'
-import type { MonitoringToken } from '../store/secrets.ts'
-import { statusOf } from '../store/secrets.ts'
+import { type MonitoringToken, statusOf } from '../store/secrets.ts'
 import { NO_ORGANIZATION, type SourceHead, type StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { type Arrival, arrivalsSince } from './verify.ts'

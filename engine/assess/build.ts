@@ -10,8 +10,7 @@ import {
   type Template,
 } from '../store/framework.ts'
 import { versionOf, writtenItem } from './framework-file.ts'
-import type { Mappings } from './mappings.ts'
-import { closer, inverse, type Relation } from './mappings.ts'
+import { closer, inverse, type Mappings, type Relation } from './mappings.ts'
 import { withWeights } from './profiles.ts'
 import { ratingOf } from './rating.ts'
 import { categoriesOf, line, type Problem, priority, problemsAcross, problemsOf } from './rules.ts'

@@ -127,12 +127,22 @@ function listIn(value: unknown, field: string): readonly unknown[] {
   return Array.isArray(list) ? list : []
 }
 
-/** @throws AssessmentFileFault. */
+/** @throws AssessmentFileFault with the position, where Node reports it. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Node quotes the surrounding text, and most releases report the position.
-    throw new AssessmentFileFault([`not JSON: ${printable((error as Error).message)}`])
+    const { message } = error as Error
+    // Not every Node release reports the position. The message then quotes the surrounding text.
+    const position = /at position (\d+)/.exec(message)?.[1]
+    const problem = printable(message.replace(/ in JSON at position.*$/s, ''))
+    throw new AssessmentFileFault([
+      position === undefined ? `not JSON: ${problem}` : `${placeAt(text, Number(position))}: not JSON: ${problem}`,
+    ])
   }
+}
+
+function placeAt(text: string, position: number): string {
+  const before = text.slice(0, position).split('\n')
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }

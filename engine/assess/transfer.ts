@@ -19,6 +19,7 @@ const ASSESSMENT_FILE: FileKind = {
   damaged: 'ASSESSMENT_FILE',
 }
 const READ_BYTES = 64 * 1024
+const LINE_FEED = 0x0a
 const BYTE_ORDER_MARK = '\ufeff'
 
 /** Properties that the file does not contain, or that override the file's. */
@@ -110,8 +111,23 @@ function fromCsv(text: string, { frameworkId, keepRightRows = false }: ImportOpt
 
 function textOf(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) {
-    throw new AssessmentFileFault(['found bytes that are not UTF-8; save it as UTF-8'])
+    throw new AssessmentFileFault([`line ${firstForeignLine(bytes)}: found bytes that are not UTF-8; save it as UTF-8`])
   }
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
+}
+
+/**
+ * The byte of a line feed never occurs inside another UTF-8 character, so each line can be checked
+ * by itself.
+ */
+function firstForeignLine(bytes: Uint8Array): number {
+  let line = 1
+  for (let begin = 0; begin < bytes.length; line++) {
+    const feed = bytes.indexOf(LINE_FEED, begin)
+    const end = feed < 0 ? bytes.length : feed
+    if (!isUtf8(bytes.subarray(begin, end))) return line
+    begin = end + 1
+  }
+  return line
 }

@@ -13,8 +13,14 @@ import type { StoredDay, StoredSensor } from '../store/coverage.ts'
 import type { Detection } from '../store/evidence.ts'
 import type { TemplateCategory } from '../store/framework.ts'
 import { textKey, UUID_BYTES, u64Bytes, uuidBytes, uuidText } from '../store/keys.ts'
-import type { IdentityProvider, Member } from '../store/members.ts'
-import { type FederatedIdentity, federatedIdentityKey, memberKey, type RemovedMember } from '../store/members.ts'
+import {
+  type FederatedIdentity,
+  federatedIdentityKey,
+  type IdentityProvider,
+  type Member,
+  memberKey,
+  type RemovedMember,
+} from '../store/members.ts'
 import type { ClusterNode } from '../store/nodes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { OwnFramework } from '../store/own-frameworks.ts'
@@ -28,8 +34,7 @@ import { type SavedView, viewKey } from '../store/saved-views.ts'
 import type { ScanRequest } from '../store/scans.ts'
 import type { Secret, TokenBinding } from '../store/secrets.ts'
 import type { Reject } from '../store/sources.ts'
-import type { AccountLink, Session, User } from '../store/users.ts'
-import { credentialKey, type Passkey } from '../store/users.ts'
+import { type AccountLink, credentialKey, type Passkey, type Session, type User } from '../store/users.ts'
 import { type Form, packed, type StoreWalk, type Visited, type Wrong } from './walk.ts'
 
 const DAY_BYTES = 4

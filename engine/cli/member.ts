@@ -1,6 +1,5 @@
 import { oneOf } from '../kernel/process/settings.ts'
-import type { RemovedMember } from '../store/members.ts'
-import { type Member, ROLES } from '../store/members.ts'
+import { type Member, type RemovedMember, ROLES } from '../store/members.ts'
 import { invite } from './account-link.ts'
 import { argument, type Commands, change, flag, option, query, table } from './command.ts'
 

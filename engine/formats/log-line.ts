@@ -506,7 +506,7 @@ export class SourceMemory {
    */
   isForwarded = false
   readonly dayOrder = new SourceDayOrder()
-  /** The table of a header line, or the layout of lines without one (any-csv). */
+  /** The table of a header line (any-csv), or a table learned from content. */
   table: unknown = undefined
   /** The keys of the last message of pairs (any-kv). 0: none, or there was text before them. */
   pairKeys = 0

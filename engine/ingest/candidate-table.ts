@@ -5,8 +5,7 @@ import { hashLabel, ROOT_STATE } from '../../registry/label-hash.ts'
 import { FORMATS } from '../formats/formats.ts'
 import type { LogLine } from '../formats/log-line.ts'
 import { MINUTE_MS } from '../kernel/process/clock.ts'
-import type { CandidateDelta } from '../store/candidates.ts'
-import { addToSketch, SKETCH_BYTES } from '../store/candidates.ts'
+import { addToSketch, type CandidateDelta, SKETCH_BYTES } from '../store/candidates.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
 /**

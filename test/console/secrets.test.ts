@@ -117,6 +117,7 @@ t.test('the scan frequency is saved; an unknown one is refused', async (t) => {
   t.equal((await admin.post('/scan-frequency', { frequency: 'hourly' })).status, 303)
   t.equal(store.organizations.get(organization.id)?.scanFrequency, 'hourly')
   t.match((await admin.get('/scan-frequency?done=set')).text, /Scans run hourly from now on/)
+  t.notMatch((await admin.get('/scan-frequency?done=constructor')).text, /class="notice/)
   t.equal((await admin.post('/scan-frequency', { frequency: 'never' })).status, 400)
   t.match((await signIn('v', 'viewer').get('/scan-frequency')).text, /<fieldset disabled/)
 })

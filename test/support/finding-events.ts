@@ -1,5 +1,9 @@
-import type { ClientFacts, FindingEvent, PlatformFacts } from '../../engine/export/finding-event.ts'
-import { SEVERITIES } from '../../engine/export/finding-event.ts'
+import {
+  type ClientFacts,
+  type FindingEvent,
+  type PlatformFacts,
+  SEVERITIES,
+} from '../../engine/export/finding-event.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import * as fc from './property.ts'

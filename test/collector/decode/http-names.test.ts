@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Network } from '../../../engine/kernel/process/network.ts'
-import { networkOf } from '../../../engine/kernel/process/network.ts'
+import { type Network, networkOf } from '../../../engine/kernel/process/network.ts'
 import { connectRequest, proxyV2 } from '../../support/packets-proxy.ts'
 import { TcpStream } from '../../support/packets-tcp-stream.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'

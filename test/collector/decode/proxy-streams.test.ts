@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Network } from '../../../engine/kernel/process/network.ts'
-import { networkOf } from '../../../engine/kernel/process/network.ts'
+import { type Network, networkOf } from '../../../engine/kernel/process/network.ts'
 import {
   connectRequest,
   proxyV1,

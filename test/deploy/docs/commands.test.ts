@@ -1,5 +1,4 @@
-import type { Command } from 'commander'
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import t from 'tap'
 import { pageText } from '../../../deploy/docs/main.ts'
 import { commandsOf, pagePaths, programs } from '../../../deploy/docs/references.ts'

@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net'
-import { createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import t from 'tap'
 import { pathOf } from '../../../engine/alert/completed-message.ts'
 import type { AlertChannel } from '../../../engine/store/alert-channels.ts'

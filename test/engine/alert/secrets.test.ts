@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { ChannelSettings } from '../../../engine/alert/channel-settings.ts'
-import { secretsOf } from '../../../engine/alert/channel-settings.ts'
+import { type ChannelSettings, secretsOf } from '../../../engine/alert/channel-settings.ts'
 import { answerText } from '../../../engine/alert/send-outcome.ts'
 import { alertSite, webhookReceiver } from '../../support/alerts.ts'
 import { smtpServer } from '../../support/smtp-server.ts'

@@ -260,7 +260,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   {
     name: 'Latin-1',
     text: Buffer.from(`${HEADER}\n${ROW}\nB\xfcro,1`, 'latin1'),
-    lines: ['found bytes that are not UTF-8; save it as UTF-8'],
+    lines: ['line 3: found bytes that are not UTF-8; save it as UTF-8'],
   },
   {
     name: 'too many rows',
@@ -431,7 +431,11 @@ for (const { name, change, lines } of REFUSED_JSON) {
   })
 }
 
-t.test('truncated JSON is rejected', async (t) => {
+t.test('truncated JSON is rejected with its position if Node reports one', async (t) => {
+  t.match(
+    faultsOf(() => readAssessment(Buffer.from('{\n "version": 1 2'))),
+    [/^line 2, column 15: not JSON: Expected/],
+  )
   t.match(
     faultsOf(() => readAssessment(Buffer.from('{"a": x\n}'))),
     [/not JSON: Unexpected token/],

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import type { Event } from '../../../engine/kernel/event/event.ts'
-import { packEvent } from '../../../engine/kernel/event/event.ts'
+import { type Event, packEvent } from '../../../engine/kernel/event/event.ts'
 import { slicesOf } from '../../../engine/kernel/lmdb/queue-chunk.ts'
 import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { EVIDENCE_CELLS_MAX, UNMATCHED_EVENTS_MAX } from '../../../engine/limits.ts'
