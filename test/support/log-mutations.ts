@@ -3,7 +3,7 @@ import { FormatDetector } from '../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/formats/log-line.ts'
 import { readUserAndBytes } from '../../engine/formats/user-name.ts'
 import { isUserName } from '../../engine/kernel/event/event.ts'
-import { MessageReader, RECEIVED_MS } from './log-rows.ts'
+import { checkRows, type LogRows, MessageReader, RECEIVED_MS } from './log-rows.ts'
 import * as fc from './property.ts'
 import { cpuMsOf } from './wait.ts'
 
@@ -26,6 +26,21 @@ const GUARDS = [0x78, 0x20, 0x31, 0x5d, 0x22]
 const GUARD_BYTES = 256
 const MUTATED_LINES = 2000
 const MUTATED_BYTES_MAX = 16 * 1024
+
+/** Checks the rows of a format, mutations of their lines, and that the named messages take linear time. */
+export function checkFormat(
+  test: Test,
+  format: string,
+  rows: LogRows,
+  growth: Readonly<Record<string, (bytes: number) => string>> = {},
+): void {
+  checkRows(test, format, rows)
+  checkMutations(
+    test,
+    Object.values(rows).map(([line]) => line),
+  )
+  checkGrowth(test, growth)
+}
 
 /**
  * Deletes, inserts and swaps bytes of lines. Whatever the result, the reader must not throw, must

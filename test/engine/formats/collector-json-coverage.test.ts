@@ -11,27 +11,25 @@ const REPORT = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters
 const good = coverageMessage(REPORT)
 const spaced = JSON.stringify(JSON.parse(good), undefined, 1).replaceAll('\n', ' ')
 
-checkRows(t, 'collector-json', [
-  { name: 'a report as the collector writes it', line: good, verdict: 'skip' },
-  { name: 'with blanks and a line end', line: `${spaced}\r\n`, verdict: 'skip' },
-  { name: 'with members of a later release', line: good.replace('"ended"', '"hosts":["a"],"ended"'), verdict: 'skip' },
-  { name: 'truncated at the end', line: good.slice(0, -1), verdict: 'reject', reason: /^JSON: / },
-  { name: 'truncated in the counters', line: good.slice(0, -40), verdict: 'reject', reason: /^JSON: / },
-  { name: 'with text after the report', line: `${good} x`, verdict: 'reject', reason: /^JSON: / },
-  {
-    name: 'longer than any report',
-    line: `${good.slice(0, -1)}${' '.repeat(COVERAGE_BYTES_MAX)}}`,
-    verdict: 'reject',
-    reason: /^coverage: .* 16384 bytes$/,
-  },
-  {
-    name: 'no object in it',
-    line: '{"coverage":"instance","counters":{"instance":1}}',
-    verdict: 'reject',
-    reason: /^coverage: expected an object$/,
-  },
-  { name: 'no colon', line: '{"coverage" {"instance":"x","counters":{}}}', verdict: 'reject', reason: /^JSON: / },
-])
+checkRows(t, 'collector-json', {
+  'a report as the collector writes it': [good, 'skip'],
+  'with blanks and a line end': [`${spaced}\r\n`, 'skip'],
+  'with members of a later release': [good.replace('"ended"', '"hosts":["a"],"ended"'), 'skip'],
+  'truncated at the end': [good.slice(0, -1), 'reject', { reason: /^JSON: / }],
+  'truncated in the counters': [good.slice(0, -40), 'reject', { reason: /^JSON: / }],
+  'with text after the report': [`${good} x`, 'reject', { reason: /^JSON: / }],
+  'longer than any report': [
+    `${good.slice(0, -1)}${' '.repeat(COVERAGE_BYTES_MAX)}}`,
+    'reject',
+    { reason: /^coverage: .* 16384 bytes$/ },
+  ],
+  'no object in it': [
+    '{"coverage":"instance","counters":{"instance":1}}',
+    'reject',
+    { reason: /^coverage: expected an object$/ },
+  ],
+  'no colon': ['{"coverage" {"instance":"x","counters":{}}}', 'reject', { reason: /^JSON: / }],
+})
 
 /** The text of the report in a message with other bytes around it, or ''. */
 function messageText(message: string): string {

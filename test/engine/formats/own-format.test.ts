@@ -2,7 +2,7 @@ import t from 'tap'
 import { readFormatRule } from '../../../engine/admin/format-rule-file.ts'
 import { LogLine, SCRATCH_BYTES, Verdict } from '../../../engine/formats/log-line.ts'
 import { OwnFormat } from '../../../engine/formats/own-format.ts'
-import { checkRows, type LogRow, MessageReader } from '../../support/log-rows.ts'
+import { checkRows, type LogRows, MessageReader } from '../../support/log-rows.ts'
 import * as fc from '../../support/property.ts'
 
 function ownFormat(yaml: string): OwnFormat {
@@ -27,107 +27,80 @@ name: access
 pattern: '^\\[(?<time>[^\\]]+)\\] (?<client>\\S+) -> (?<host>[^: ]+)(?::\\d+)? (?<action>\\w+)(?: user=(?<user>\\S+))?$'
 `)
 
-const EVENT = { verdict: 'event', host: 'claude.ai', client: '10.0.0.7', format: 'own-format' } as const
 const TIME = '2026-11-20T09:15:02'
 
-const COLUMN_ROWS: readonly LogRow[] = [
-  {
-    name: 'all columns',
-    line: '2026-11-20|09:15:02|10.0.0.7|jdoe|https://claude.ai/chat|OK|100|2000',
-    ...EVENT,
-    time: TIME,
-    user: 'jdoe',
-    sent: 100,
-    received: 2000,
-  },
-  {
-    name: 'a word of its own for blocked',
-    line: '2026-11-20|09:15:02|10.0.0.7||claude.ai|Verboten||',
-    ...EVENT,
-    action: 'blocked',
-  },
-  {
-    name: 'a known word for blocked',
-    line: '2026-11-20|09:15:02|10.0.0.7||claude.ai|DENY||',
-    ...EVENT,
-    action: 'blocked',
-  },
-  {
-    name: 'quoted columns',
-    line: '2026-11-20|09:15:02|"10.0.0.7"|"a ""b"" | c"|"claude.ai"|OK||',
-    ...EVENT,
-    user: 'a "b" | c',
-  },
-  {
-    name: 'fewer columns than the fields that are not needed',
-    line: '2026-11-20|09:15:02|10.0.0.7||claude.ai',
-    ...EVENT,
-  },
-  { name: 'a host that is an address', line: '2026-11-20|09:15:02|10.0.0.7||203.0.113.9|OK||', verdict: 'noDomain' },
-  { name: 'an impossible time', line: '2026-13-40|09:15:02|10.0.0.7||claude.ai|OK||', verdict: 'reject' },
-  { name: 'a header', line: 'date|time|client|user|host|action|sent|received', verdict: 'skip', format: 'any-csv' },
-  { name: 'a client without an address', line: '2026-11-20|09:15:02|-||claude.ai|OK||', verdict: 'unknown' },
-  {
-    name: 'a syslog header before the line',
-    line: '<134>Nov 20 09:15:02 fw app: 2026-11-20|09:15:02|10.0.0.7||claude.ai|OK||',
-    ...EVENT,
-  },
-  {
-    name: 'another format',
-    line: 'dnsmasq[811]: query[A] claude.ai from 10.0.0.7',
-    ...EVENT,
-    format: 'dnsmasq',
-  },
-  {
-    name: 'an envelope',
-    line: JSON.stringify({ log: '2026-11-20|09:15:02|10.0.0.7|jdoe|claude.ai|OK|100|2000' }),
-    ...EVENT,
-    time: TIME,
-    user: 'jdoe',
-  },
-]
-const PATH_ROWS: readonly LogRow[] = [
-  {
-    name: 'paths',
-    line: JSON.stringify({
+const COLUMN_ROWS: LogRows = {
+  'all columns': [
+    '2026-11-20|09:15:02|10.0.0.7|jdoe|https://claude.ai/chat|OK|100|2000',
+    `event claude.ai from 10.0.0.7 at ${TIME}`,
+    { user: 'jdoe', sent: 100, received: 2000 },
+  ],
+  'a word of its own for blocked': [
+    '2026-11-20|09:15:02|10.0.0.7||claude.ai|Verboten||',
+    'event claude.ai from 10.0.0.7, blocked',
+  ],
+  'a known word for blocked': [
+    '2026-11-20|09:15:02|10.0.0.7||claude.ai|DENY||',
+    'event claude.ai from 10.0.0.7, blocked',
+  ],
+  'quoted columns': [
+    '2026-11-20|09:15:02|"10.0.0.7"|"a ""b"" | c"|"claude.ai"|OK||',
+    'event claude.ai from 10.0.0.7',
+    { user: 'a "b" | c' },
+  ],
+  'fewer columns than the fields that are not needed': [
+    '2026-11-20|09:15:02|10.0.0.7||claude.ai',
+    'event claude.ai from 10.0.0.7',
+  ],
+  'a host that is an address': ['2026-11-20|09:15:02|10.0.0.7||203.0.113.9|OK||', 'noDomain'],
+  'an impossible time': ['2026-13-40|09:15:02|10.0.0.7||claude.ai|OK||', 'reject'],
+  'a header': ['date|time|client|user|host|action|sent|received', 'skip', { format: 'any-csv' }],
+  'a client without an address': ['2026-11-20|09:15:02|-||claude.ai|OK||', 'unknown'],
+  'a syslog header before the line': [
+    '<134>Nov 20 09:15:02 fw app: 2026-11-20|09:15:02|10.0.0.7||claude.ai|OK||',
+    'event claude.ai from 10.0.0.7',
+  ],
+  'another format': [
+    'dnsmasq[811]: query[A] claude.ai from 10.0.0.7',
+    'event claude.ai from 10.0.0.7',
+    { format: 'dnsmasq' },
+  ],
+  'an envelope': [
+    JSON.stringify({ log: '2026-11-20|09:15:02|10.0.0.7|jdoe|claude.ai|OK|100|2000' }),
+    `event claude.ai from 10.0.0.7 at ${TIME}`,
+    { user: 'jdoe' },
+  ],
+}
+const PATH_ROWS: LogRows = {
+  paths: [
+    JSON.stringify({
       meta: { at: '2026-11-20T09:15:02Z' },
       peer: [{ ip: '10.0.0.7' }],
       'sni.name': 'claude.ai',
       who: 'jdoe',
       bytes: { up: 12 },
     }),
-    ...EVENT,
-    time: `${TIME}Z`,
-    user: 'jdoe',
-    sent: 12,
-  },
-  { name: 'no host', line: '{"peer":[{"ip":"10.0.0.7"}],"level":"info"}', verdict: 'noDomain', format: 'json-logs' },
-  {
-    name: 'a host that is an object',
-    line: '{"peer":[{"ip":"10.0.0.7"}],"sni":{"name":{}}}',
-    verdict: 'noDomain',
-    format: 'json-logs',
-  },
-  {
-    name: 'truncated',
-    line: '{"peer":[{"ip":"10.0.0.7"}],"sni":{"name":"claude.ai"',
-    verdict: 'reject',
-    format: 'json-logs',
-  },
-  { name: 'no object', line: '"10.0.0.7"', verdict: 'unknown' },
-]
-const PATTERN_ROWS: readonly LogRow[] = [
-  {
-    name: 'groups',
-    line: '[2026-11-20T09:15:02Z] 10.0.0.7 -> claude.ai:443 blocked user=jdoe',
-    ...EVENT,
-    time: `${TIME}Z`,
-    user: 'jdoe',
-    action: 'blocked',
-  },
-  { name: 'an optional group', line: '[2026-11-20T09:15:02Z] 10.0.0.7 -> claude.ai ok', ...EVENT, user: '' },
-  { name: 'another line', line: '[2026-11-20T09:15:02Z] started', verdict: 'unknown' },
-]
+    `event claude.ai from 10.0.0.7 at ${TIME}Z`,
+    { user: 'jdoe', sent: 12 },
+  ],
+  'no host': ['{"peer":[{"ip":"10.0.0.7"}],"level":"info"}', 'noDomain', { format: 'json-logs' }],
+  'a host that is an object': ['{"peer":[{"ip":"10.0.0.7"}],"sni":{"name":{}}}', 'noDomain', { format: 'json-logs' }],
+  truncated: ['{"peer":[{"ip":"10.0.0.7"}],"sni":{"name":"claude.ai"', 'reject', { format: 'json-logs' }],
+  'no object': ['"10.0.0.7"', 'unknown'],
+}
+const PATTERN_ROWS: LogRows = {
+  groups: [
+    '[2026-11-20T09:15:02Z] 10.0.0.7 -> claude.ai:443 blocked user=jdoe',
+    `event claude.ai from 10.0.0.7 at ${TIME}Z, blocked`,
+    { user: 'jdoe' },
+  ],
+  'an optional group': [
+    '[2026-11-20T09:15:02Z] 10.0.0.7 -> claude.ai ok',
+    'event claude.ai from 10.0.0.7',
+    { user: '' },
+  ],
+  'another line': ['[2026-11-20T09:15:02Z] started', 'unknown'],
+}
 
 for (const [name, own, rows] of [
   ['columns', COLUMNS, COLUMN_ROWS],

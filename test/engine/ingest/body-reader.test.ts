@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkRows, type LogRow, MessageReader } from '../../support/log-rows.ts'
+import { checkRows, type LogRows, MessageReader } from '../../support/log-rows.ts'
 
 /*
  * Envelopes of forwarders and container platforms around a line. Shapes after the vendors'
@@ -19,37 +19,36 @@ const CEF =
 const EVENT = { verdict: 'event', host: 'claude.ai', client: '192.0.2.7' } as const
 const SQUID_EVENT = { ...EVENT, format: 'proxy-native', time: '2026-11-20T09:15:02.250Z' } as const
 
-const ROWS: readonly LogRow[] = [
-  {
-    name: 'Fluent Bit with the Kubernetes filter',
-    line: JSON.stringify({
+const ROWS: LogRows = {
+  'Fluent Bit with the Kubernetes filter': [
+    JSON.stringify({
       date: 1795166103.5,
       stream: 'stdout',
       _p: 'F',
       log: SQUID,
       kubernetes: { pod_name: 'squid-0', host: 'node-1', labels: { app: 'squid' }, pod_ip: '10.1.2.3' },
     }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'Docker, json-file',
-    line: JSON.stringify({ log: `${SQUID}\n`, stream: 'stdout', time: '2026-11-20T09:15:03.123456789Z' }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'Vector',
-    line: JSON.stringify({
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  'Docker, json-file': [
+    JSON.stringify({ log: `${SQUID}\n`, stream: 'stdout', time: '2026-11-20T09:15:03.123456789Z' }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  Vector: [
+    JSON.stringify({
       file: '/var/log/squid/access.log',
       host: 'fw-1.example.net',
       message: SQUID,
       source_type: 'file',
       timestamp: '2026-11-20T09:15:04Z',
     }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'Filebeat',
-    line: JSON.stringify({
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  Filebeat: [
+    JSON.stringify({
       '@timestamp': '2026-11-20T09:15:05.000Z',
       '@metadata': { beat: 'filebeat', type: '_doc', version: '8.15.0' },
       message: SQUID,
@@ -59,80 +58,71 @@ const ROWS: readonly LogRow[] = [
       agent: { type: 'filebeat', hostname: 'proxy-1' },
       log: { offset: 4711, file: { path: '/var/log/squid/access.log' } },
     }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'Logstash, event.original',
-    line: JSON.stringify({ '@version': '1', event: { original: CEF }, host: { ip: '10.0.0.5' } }),
-    ...EVENT,
-    format: 'cef',
-    time: '2026-11-20T09:15:02Z',
-  },
-  {
-    name: 'Elasticsearch, a hit of a search',
-    line: JSON.stringify({
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  'Logstash, event.original': [
+    JSON.stringify({ '@version': '1', event: { original: CEF }, host: { ip: '10.0.0.5' } }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02Z',
+    { format: 'cef' },
+  ],
+  'Elasticsearch, a hit of a search': [
+    JSON.stringify({
       _index: 'logs',
       _id: 'a',
       _source: { '@timestamp': '2026-11-20T09:15:05Z', message: SQUID },
     }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'Splunk, exported results',
-    line: JSON.stringify({ preview: false, offset: 0, result: { _raw: SQUID, _time: '2026-11-20 09:15:02.250 UTC' } }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'Splunk, HTTP Event Collector',
-    line: JSON.stringify({ time: 1795166103, host: 'proxy-1', source: '/var/log/access.log', event: SQUID }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'GELF',
-    line: JSON.stringify({ version: '1.1', host: 'proxy-1', short_message: 'access', full_message: SQUID, level: 6 }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'systemd journal',
-    line: JSON.stringify({
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  'Splunk, exported results': [
+    JSON.stringify({ preview: false, offset: 0, result: { _raw: SQUID, _time: '2026-11-20 09:15:02.250 UTC' } }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  'Splunk, HTTP Event Collector': [
+    JSON.stringify({ time: 1795166103, host: 'proxy-1', source: '/var/log/access.log', event: SQUID }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  GELF: [
+    JSON.stringify({ version: '1.1', host: 'proxy-1', short_message: 'access', full_message: SQUID, level: 6 }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  'systemd journal': [
+    JSON.stringify({
       __REALTIME_TIMESTAMP: '1795166102000000',
       _HOSTNAME: 'resolver',
       SYSLOG_IDENTIFIER: 'dnsmasq',
       MESSAGE: DNSMASQ,
       PRIORITY: '6',
     }),
-    ...EVENT,
-    format: 'dnsmasq',
-  },
-  {
-    name: 'an event of CloudWatch Logs, whose line has no time',
-    line: JSON.stringify({ id: '3712', timestamp: 1795166102000, message: DNSMASQ }),
-    ...EVENT,
-    format: 'dnsmasq',
-    time: '2026-11-20T09:15:02Z',
-  },
-  {
-    name: 'a line with a syslog header of RFC 3164',
-    line: JSON.stringify({ message: `<134>Nov 20 09:15:02 resolver ${DNSMASQ}`, '@timestamp': '2026-11-20T09:20:00Z' }),
-    ...EVENT,
-    format: 'dnsmasq',
-    time: '2026-11-20T09:15:02',
-  },
-  {
-    name: 'a line with a syslog header of RFC 5424',
-    line: JSON.stringify({ message: `<134>1 2026-11-20T09:15:02Z resolver dnsmasq 811 - - ${DNSMASQ}` }),
-    ...EVENT,
-    format: 'dnsmasq',
-    time: '2026-11-20T09:15:02Z',
-  },
-  {
-    name: 'two envelopes: a container of which Fluent Bit read the line',
-    line: JSON.stringify({ log: JSON.stringify({ message: SQUID, stream: 'stdout' }), stream: 'stdout' }),
-    ...SQUID_EVENT,
-  },
-  {
-    name: 'a line with JSON of its own',
-    line: JSON.stringify({
+    'event claude.ai from 192.0.2.7',
+    { format: 'dnsmasq' },
+  ],
+  'an event of CloudWatch Logs, whose line has no time': [
+    JSON.stringify({ id: '3712', timestamp: 1795166102000, message: DNSMASQ }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02Z',
+    { format: 'dnsmasq' },
+  ],
+  'a line with a syslog header of RFC 3164': [
+    JSON.stringify({ message: `<134>Nov 20 09:15:02 resolver ${DNSMASQ}`, '@timestamp': '2026-11-20T09:20:00Z' }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02',
+    { format: 'dnsmasq' },
+  ],
+  'a line with a syslog header of RFC 5424': [
+    JSON.stringify({ message: `<134>1 2026-11-20T09:15:02Z resolver dnsmasq 811 - - ${DNSMASQ}` }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02Z',
+    { format: 'dnsmasq' },
+  ],
+  'two envelopes: a container of which Fluent Bit read the line': [
+    JSON.stringify({ log: JSON.stringify({ message: SQUID, stream: 'stdout' }), stream: 'stdout' }),
+    'event claude.ai from 192.0.2.7 at 2026-11-20T09:15:02.250Z',
+    { format: 'proxy-native' },
+  ],
+  'a line with JSON of its own': [
+    JSON.stringify({
       log: JSON.stringify({
         timestamp: '2026-11-20T09:15:02.250000+0000',
         flow_id: 1,
@@ -142,56 +132,49 @@ const ROWS: readonly LogRow[] = [
         tls: { sni: 'claude.ai' },
       }),
     }),
-    ...EVENT,
-    format: 'json-logs',
-  },
-  {
-    name: 'three envelopes',
-    line: JSON.stringify({ log: JSON.stringify({ log: JSON.stringify({ log: SQUID }) }) }),
-    verdict: 'noDomain',
-    format: 'json-logs',
-  },
-  {
-    name: 'escapes of JSON in the line',
-    line: `{"log":"date=2026-11-20 time=09:15:02 logid=\\"0317013312\\" type=\\"utm\\" subtype=\\"webfilter\\" srcip=192.0.2.7 hostname=\\"claude\\u002eai\\" url=\\"https:\\/\\/claude.ai\\/\\" action=\\"passthrough\\" user=\\"J\\u00f6rg \\ud83d\\ude00\\""}`,
-    ...EVENT,
-    format: 'firewall-kv',
-    user: 'Jörg 😀',
-  },
-  {
-    name: 'text of the program itself',
-    line: JSON.stringify({
+    'event claude.ai from 192.0.2.7',
+    { format: 'json-logs' },
+  ],
+  'three envelopes': [
+    JSON.stringify({ log: JSON.stringify({ log: JSON.stringify({ log: SQUID }) }) }),
+    'noDomain',
+    { format: 'json-logs' },
+  ],
+  'escapes of JSON in the line': [
+    `{"log":"date=2026-11-20 time=09:15:02 logid=\\"0317013312\\" type=\\"utm\\" subtype=\\"webfilter\\" srcip=192.0.2.7 hostname=\\"claude\\u002eai\\" url=\\"https:\\/\\/claude.ai\\/\\" action=\\"passthrough\\" user=\\"J\\u00f6rg \\ud83d\\ude00\\""}`,
+    'event claude.ai from 192.0.2.7',
+    { user: 'Jörg 😀', format: 'firewall-kv' },
+  ],
+  'text of the program itself': [
+    JSON.stringify({
       level: 'info',
       message: 'connected to claude.ai from 192.0.2.7',
       time: '2026-11-20T09:15:02Z',
     }),
-    verdict: 'noDomain',
-    format: 'json-logs',
-  },
-  {
-    name: 'a line of a known format without a request',
-    line: JSON.stringify({ log: 'dnsmasq[811]: reply claude.ai is 203.0.113.9' }),
-    verdict: 'skip',
-    format: 'dnsmasq',
-  },
-  {
-    name: 'an address of the envelope is no client',
-    line: JSON.stringify({ source_ip: '192.0.2.99', pod_ip: '192.0.2.98', log: DNSMASQ }),
-    ...EVENT,
-    format: 'dnsmasq',
-  },
-  {
-    name: 'a check of a subscription',
-    line: JSON.stringify({
+    'noDomain',
+    { format: 'json-logs' },
+  ],
+  'a line of a known format without a request': [
+    JSON.stringify({ log: 'dnsmasq[811]: reply claude.ai is 203.0.113.9' }),
+    'skip',
+    { format: 'dnsmasq' },
+  ],
+  'an address of the envelope is no client': [
+    JSON.stringify({ source_ip: '192.0.2.99', pod_ip: '192.0.2.98', log: DNSMASQ }),
+    'event claude.ai from 192.0.2.7',
+    { format: 'dnsmasq' },
+  ],
+  'a check of a subscription': [
+    JSON.stringify({
       id: '',
       timestamp: 1795166102000,
       message: 'CWL CONTROL MESSAGE: Checking health of destination.',
     }),
-    verdict: 'noDomain',
-    format: 'json-logs',
-  },
-  { name: 'an empty line', line: '{"log":"\\n","stream":"stdout"}', verdict: 'noDomain', format: 'json-logs' },
-]
+    'noDomain',
+    { format: 'json-logs' },
+  ],
+  'an empty line': ['{"log":"\\n","stream":"stdout"}', 'noDomain', { format: 'json-logs' }],
+}
 checkRows(t, 'json-logs', ROWS)
 
 t.test('the format of the lines before is not searched in an envelope', async (t) => {
