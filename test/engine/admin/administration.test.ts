@@ -14,6 +14,7 @@ import {
   visibleDigits,
 } from '../../../engine/store/access-key.ts'
 import { statusOf } from '../../../engine/store/secrets.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 t.test('keys and tokens have the documented form', async (t) => {
@@ -44,9 +45,8 @@ t.test('keys and tokens have the documented form', async (t) => {
 })
 
 t.test('a 26th active key is rejected; revoking a key frees its slot at once and is final', async (t) => {
-  const opened = openStore(t)
-  const administration = new Administration(opened.store, opened.clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { organization: acme, administration } = opened
   const other = makeOrganization(opened, 'Other')
   const keys = Array.from({ length: ACTIVE_API_KEYS_MAX }, (_, index) =>
     administration.apiKeys.create(acme, `k${index}`, ['scores:read']),
@@ -73,10 +73,7 @@ t.test('a 26th active key is rejected; revoking a key frees its slot at once and
 })
 
 t.test('a rotated key has the same label and scopes; the old one ends now, or after the grace period', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const administration = new Administration(store, clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const { store, clock, organization: acme, administration } = acmeSite(t)
   const callers = new Callers(store, new BodyCache(), clock)
   /** As a request in the next turn of the event loop. */
   const knows = async (raw: string): Promise<boolean> => {
@@ -118,10 +115,7 @@ t.test('a rotated key has the same label and scopes; the old one ends now, or af
 })
 
 t.test('an expired key is rejected like a revoked one', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const administration = new Administration(store, clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const { store, clock, organization: acme, administration } = acmeSite(t)
   const create = (label: string) =>
     administration.apiKeys.create(acme, label, ['scores:read'], clock.nowMs() + 30 * DAY_MS)
   const keys = Array.from({ length: ACTIVE_API_KEYS_MAX }, (_, index) => create(`k${index}`))
@@ -153,9 +147,8 @@ t.test('the only organization needs no name', async (t) => {
 })
 
 t.test('the store contains no raw secret', async (t) => {
-  const opened = openStore(t)
-  const administration = new Administration(opened.store, opened.clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { organization: acme, administration } = opened
   const { raw: key, record } = administration.apiKeys.create(acme, 'label', ['scores:read'])
   const { raw: token } = administration.tokens.generate(acme, 'label')
   t.notOk(JSON.stringify(record).includes(key.slice(15, 40)))

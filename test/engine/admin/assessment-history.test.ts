@@ -1,14 +1,16 @@
 import t from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { content, publishedList } from '../../support/assessments.ts'
-import { makeOrganization, NOON, openStore } from '../../support/store.ts'
+import { NOON } from '../../support/store.ts'
 
 t.test('an assessment of the past takes its place in the history, and changes no recommendation', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { assessments } = new Administration(store, clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const {
+    store,
+    clock,
+    organization: acme,
+    administration: { assessments },
+  } = acmeSite(t)
   const complete = (score: number, daysAgo?: number) =>
     assessments.import(acme, content('soc-2', { A: score }), {
       complete: true,
@@ -36,10 +38,11 @@ t.test('an assessment of the past takes its place in the history, and changes no
 })
 
 t.test('a file fills an open assessment', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { assessments } = new Administration(store, clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const {
+    store,
+    organization: acme,
+    administration: { assessments },
+  } = acmeSite(t)
   const draft = assessments.import(acme, content('soc-2', { A: 'unanswered', B: 'unanswered', C: 'unanswered' }))
   assessments.answer(acme, draft.id, 'C', 'no', 'as seen')
   const filled = assessments.fill(acme, draft.id, content('soc-2', { a: 'yes', C: 'unanswered' }), { title: 'Autumn' })

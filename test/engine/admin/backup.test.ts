@@ -23,9 +23,10 @@ import { SCANS } from '../../../engine/scan/scan-now.ts'
 import { hashSecret } from '../../../engine/store/access-key.ts'
 import { SCHEMA_VERSION } from '../../../engine/store/migrate.ts'
 import { Store } from '../../../engine/store/store.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { backUpTo, restoreFrom, sealOf, unsealFile } from '../../support/backups.ts'
 import * as fc from '../../support/property.ts'
-import { findingsOf, makeOrganization, NOON, openStore, Sender, testClock } from '../../support/store.ts'
+import { findingsOf, makeOrganization, NOON, openStore, testClock } from '../../support/store.ts'
 
 const PAGE_BYTES = 4096
 const SEAL_BYTES = 48
@@ -324,12 +325,9 @@ t.test('a seal detects every changed bit and every missing byte', async (t) => {
 })
 
 t.test('a backup that somebody has altered and sealed again ends at most the process that reads it', async (t) => {
-  const opened = openStore(t)
-  const { store, directory } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const { store, directory, sender, buffer } = acmeSite(t)
   const events = Array.from({ length: 2000 }, () => sender.event('claude.ai', NOON))
-  store.environment.write(() => store.buffer.append(organization.id, events))
+  buffer(events)
   const file = join(directory, 'a.backup')
   await backUpTo(store, file, BACKUP)
   const data = readFileSync(file).subarray(0, -SEAL_BYTES)

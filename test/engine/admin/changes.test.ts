@@ -2,6 +2,7 @@ import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { AuditLog } from '../../../engine/store/audit-log.ts'
 import type { Role } from '../../../engine/store/members.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { makeOrganization, openStore, type TestStore } from '../../support/store.ts'
 
 function inNameOf(opened: TestStore, name: string): Administration {
@@ -79,9 +80,11 @@ for (const { role, may } of MAY) {
 }
 
 t.test('the last owner of an organization cannot be removed', async (t) => {
-  const opened = openStore(t)
-  const acme = makeOrganization(opened, 'Acme')
-  const { members } = new Administration(opened.store, opened.clock)
+  const opened = acmeSite(t)
+  const {
+    organization: acme,
+    administration: { members },
+  } = opened
   members.add(acme, 'alice', 'owner')
   members.add(acme, 'bob', 'member')
   t.throws(() => members.add(acme, 'ALICE', 'member'), { code: 'CONFLICT', message: /already/ })

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { readGroups, storedGroups } from '../../../engine/admin/client-groups.ts'
 import { clientList } from '../../../engine/admin/client-list.ts'
 import { storedClients } from '../../../engine/admin/client-use.ts'
@@ -15,8 +14,9 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { ClientMode, Organization } from '../../../engine/store/organizations.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { admin, runAdmin } from '../../support/programs.ts'
-import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
+import { makeOrganization, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
 
 /** Five people in Finance, and one in Board. */
 const FILE = `User,Group
@@ -86,10 +86,8 @@ for (const [name, text, expected] of READ) {
 
 /** An organization of this mode with use by five people, one of them in two networks, and its groups. */
 async function made(t: Test, mode: ClientMode) {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const administration = new Administration(store, clock)
-  const before = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, clock, organization: before, administration } = opened
   const organization = mode === 'full' ? before : administration.organizations.set(before, { clients: mode })
   const sender = new Sender()
   const acceptor = new EventAcceptor(store, clock, quietLog, () => {})

@@ -13,6 +13,7 @@ import { RECORD_VERSION } from '../../../engine/store/family.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
 import { type NameSpan, spanText } from '../../../engine/store/name-spans.ts'
 import { applyRetention } from '../../../engine/store/retention.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { admin } from '../../support/programs.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -23,10 +24,12 @@ function imported(
   t: Parameters<typeof openStore>[0],
   files: readonly (readonly [day: number, text: string])[],
 ): string[] {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { clientNames } = new Administration(store, clock)
+  const {
+    store,
+    clock,
+    organization,
+    administration: { clientNames },
+  } = acmeSite(t)
   for (const [day, text] of files) {
     clock.set(NOON + (day - 20) * DAY_MS)
     clientNames.importHosts(organization, readHostNames(text, 'names').names)
@@ -150,10 +153,12 @@ t.test('an import does not rename history', async (t) => {
 })
 
 t.test('names of an organization are limited; those that ended first leave', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { clientNames } = new Administration(store, clock)
+  const {
+    store,
+    clock,
+    organization,
+    administration: { clientNames },
+  } = acmeSite(t)
   const names = (name: string, count: number): Map<string, NameSpan[]> => {
     const span = { name, fromMs: 0, toMs: Number.POSITIVE_INFINITY }
     return new Map(Array.from({ length: count }, (_, at) => [`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`, [span]]))
@@ -175,9 +180,8 @@ t.test('names of an organization are limited; those that ended first leave', asy
 })
 
 t.test('names that ended before the clients that are kept leave with them', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, clock, organization } = opened
   const other = makeOrganization(opened, 'Other')
   const { clientNames } = new Administration(store, clock)
   const text = `address,name,from,to
@@ -201,9 +205,7 @@ t.test('names that ended before the clients that are kept leave with them', asyn
 })
 
 t.test('the one name of schema 2 is a name without a beginning or end', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const { store, clock, organization } = acmeSite(t)
   const key = Buffer.concat([uuidBytes(organization.id), addressBytes(ADDRESS) ?? Buffer.alloc(0)])
   const record = sealRecord(RECORD_VERSION, new Packr({ useRecords: false }).pack({ address: ADDRESS, name: 'laptop' }))
   store.environment.write(() => store.environment.table('client-names').putSync(key, record))

@@ -8,6 +8,7 @@ import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { DAY_MS, HOUR_MS, isoSeconds } from '../../../engine/kernel/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { admin, run, runAdmin } from '../../support/programs.ts'
 import { makeOrganization, NOON, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -85,11 +86,15 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
 })
 
 t.test('a platform shows which logs and sensors saw its use', async (t) => {
-  const opened = openStore(t, { startMs: NOW })
-  const { store, clock, directory } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { tokens } = new Administration(store, clock)
-  const sender = new Sender()
+  const {
+    store,
+    clock,
+    directory,
+    organization,
+    administration: { tokens },
+    sender,
+    scan,
+  } = acmeSite(t, { startMs: NOW })
   const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
   await acceptor.accept(organization.id, [sender.event('claude.ai', NOW, { count: 5 })])
   const data = ['--data-dir', directory]
@@ -105,12 +110,12 @@ t.test('a platform shows which logs and sensors saw its use', async (t) => {
     writeFileSync(log, Array.from({ length: lines }, (_, at) => line(at)).join(''))
     await admin('ingest', 'file', '--token-file', token, log, ...data)
   }
-  runScan(store, registries, organization.id, 'administrator', clock)
+  scan('administrator')
   t.match(await admin('platform', 'show', 'claude', ...data), [
     { matches: 8, sources: [`sensor ${sender.instance} (5)`, 'log Berlin proxy (2)', 'log Paris proxy (1)'] },
   ])
   await acceptor.accept(organization.id, [sender.event('claude.ai', NOW)])
-  runScan(store, registries, organization.id, 'administrator', clock)
+  scan('administrator')
   t.same(await admin('platform', 'show', 'claude', '--sources', ...data), [
     { kind: 'sensor', name: sender.instance, matches: 6 },
     { kind: 'log', name: 'Berlin proxy', matches: 2 },
@@ -119,10 +124,8 @@ t.test('a platform shows which logs and sensors saw its use', async (t) => {
 })
 
 t.test('one reading is one audit entry for each user, subject and hour', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
+  const opened = acmeSite(t)
+  const { store, clock, organization, id } = opened
   scanned(opened, id, [['10.2.0.7']])
   const readers = ['root', 'ada'].map((name) => new Administration(store, clock, { kind: 'operator', name }))
   const read = (): void => {
@@ -160,9 +163,8 @@ t.test('a reading that began before a change of what is kept names no client', a
     { mode: 'pseudonym', subject: 'a client' },
     { mode: 'off', subject: 'a client' },
   ] as const) {
-    const opened = openStore(t)
-    const administration = new Administration(opened.store, opened.clock)
-    const before = makeOrganization(opened, 'Acme')
+    const opened = acmeSite(t)
+    const { organization: before, administration } = opened
     administration.organizations.set(before, { clients: mode })
     administration.clients.note(before, { client: '10.2.0.7' })
     const entries = opened.store.auditLog.ofOrganization(before.id)
@@ -212,11 +214,13 @@ t.test('a pseudonym is shown, found by its address, and revealed with an audit e
 })
 
 t.test('API responses name clients only if the organization has switched that on', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { organizations } = new Administration(store, clock)
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
+  const opened = acmeSite(t)
+  const {
+    organization,
+    id,
+    administration: { organizations },
+    scan,
+  } = opened
   scanned(
     opened,
     id,
@@ -224,19 +228,18 @@ t.test('API responses name clients only if the organization has switched that on
   )
   t.notMatch(JSON.stringify(metadata(opened, id)), /10\.2\.0|top_clients/)
   organizations.set(organization, { apiClients: true })
-  runScan(store, registries, id, 'administrator', clock)
+  scan('administrator')
   const clients = metadata(opened, id)['Claude']?.['top_clients'] as { client: string; matches: number }[]
   t.equal(clients.length, 20)
   t.match(clients[0], { client: '10.2.0.0', matches: 60 })
   organizations.set(organization, { apiClients: false })
-  runScan(store, registries, id, 'administrator', clock)
+  scan('administrator')
   t.notMatch(JSON.stringify(metadata(opened, id)), /10\.2\.0|top_clients/)
 })
 
 t.test('the results of two days are compared', async (t) => {
-  const opened = openStore(t, { startMs: NOW - DAY_MS })
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t, { startMs: NOW - DAY_MS })
+  const { store, clock, id } = opened
   const data = ['--data-dir', opened.directory]
   scanned(opened, id, [['10.2.0.7']])
   t.match(await runAdmin(['scan', 'diff', ...data]), { stderr: /no two days with a completed scan/ })

@@ -9,10 +9,10 @@ import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import type { Event } from '../../../engine/kernel/event/event.ts'
 import { DAY_MS, isoSeconds } from '../../../engine/kernel/process/clock.ts'
 import { CLIENTS_PER_DAY_MAX } from '../../../engine/limits.ts'
-import { runScan } from '../../../engine/scan/scan-runner.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { runAdmin } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
-import { makeOrganization, openStore, quietLog, registries, Sender } from '../../support/store.ts'
+import { type openStore, quietLog, Sender } from '../../support/store.ts'
 
 /** The command reads the real clock. */
 const NOW = Math.floor(Date.now() / 1000) * 1000
@@ -22,19 +22,16 @@ const USED = Math.floor(NOW / DAY_MS) * DAY_MS - DAY_MS / 2
 type Row = Record<string, unknown>
 
 function site(test: Parameters<typeof openStore>[0]) {
-  const opened = openStore(test, { startMs: NOW })
-  const { store, clock, directory } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
-  const sender = new Sender()
+  const opened = acmeSite(test, { startMs: NOW })
+  const { store, clock, directory, organization, sender, buffer, scan } = opened
   return {
     ...opened,
     organization,
     administration: new Administration(store, clock),
     use(uses: readonly (readonly [name: string, timeMs: number, more?: Partial<Event>])[]): void {
       const events = uses.map(([name, timeMs, more]) => sender.event(name, timeMs, more))
-      store.environment.write(() => store.buffer.append(id, events))
-      runScan(store, registries, id, 'administrator', clock)
+      buffer(events)
+      scan('administrator')
     },
     async exported(format: string, ...args: readonly string[]): Promise<string> {
       const out = join(directory, 'out')

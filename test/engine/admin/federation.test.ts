@@ -1,14 +1,15 @@
 import t from 'tap'
 import { secretHash } from '../../../console/sign-in/secrets.ts'
 import { Accounts, type LinkUse, type SignInBrowser } from '../../../engine/admin/accounts.ts'
-import { Administration } from '../../../engine/admin/administration.ts'
+import type { Administration } from '../../../engine/admin/administration.ts'
 import type { AskedProvider, FederatedClaims } from '../../../engine/admin/federation.ts'
 import { REMOVED_MEMBER_IDENTITIES_MAX } from '../../../engine/admin/members.ts'
 import { signInSettings } from '../../../engine/admin/sign-in.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import type { Store } from '../../../engine/store/store.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import * as fc from '../../support/property.ts'
-import { makeOrganization, openStore } from '../../support/store.ts'
+import { makeOrganization, type openStore } from '../../support/store.ts'
 
 const ISSUER = 'https://login.example'
 const SECRET = { keyId: '', sealed: '' }
@@ -17,10 +18,8 @@ const ADA = 'ada@acme.example'
 type Test = Parameters<typeof openStore>[0]
 
 function setUp(t: Test) {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const administration = new Administration(store, clock)
+  const opened = acmeSite(t)
+  const { store, clock, organization, administration } = opened
   const accounts = new Accounts(store, clock)
   setProvider(administration, organization)
   administration.members.add(organization, 'olga', 'owner')

@@ -13,6 +13,7 @@ import { uuidBytes } from '../../../engine/store/keys.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import { REMOVALS_TABLE } from '../../../engine/store/removals.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import {
   findingsOf,
   makeOrganization,
@@ -206,9 +207,8 @@ t.test('the service completes a removal that was killed', async (t) => {
 })
 
 t.test('a renamed organization is found by its new name only', async (t) => {
-  const opened = openStore(t)
-  const administration = new Administration(opened.store, opened.clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { organization: acme, administration } = opened
   makeOrganization(opened, 'Other')
   t.throws(() => administration.organizations.rename(acme, 'OTHER'), { code: 'CONFLICT' })
   t.throws(() => administration.organizations.rename(acme, ' '), { code: 'USAGE' })

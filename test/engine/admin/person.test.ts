@@ -11,6 +11,7 @@ import { addressBytes } from '../../../engine/kernel/process/network.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { Store } from '../../../engine/store/store.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { admin, runAdmin } from '../../support/programs.ts'
 import { makeOrganization, openStore, quietLog, registries, Sender } from '../../support/store.ts'
 
@@ -167,13 +168,11 @@ for (const mode of ['full', 'pseudonym'] as const) {
 }
 
 t.test('commands export and erase', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { clock, sender, buffer, scan } = opened
   const use = { client: ADDRESS, user: 'jdoe', bytesSent: 7 }
-  store.environment.write(() => store.buffer.append(id, [sender.event('claude.ai', clock.nowMs(), use)]))
-  runScan(store, registries, id, 'schedule', clock)
+  buffer([sender.event('claude.ai', clock.nowMs(), use)])
+  scan()
   const data = ['--data-dir', opened.directory]
   const row = { kind: 'use', at: '2026-11-20', platform: 'claude', client: ADDRESS, user: 'jdoe', matches: 1 }
   t.match(await runAdmin(['client', 'erase', ADDRESS, ...data]), {

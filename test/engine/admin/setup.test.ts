@@ -4,11 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import t from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { type Reach, readyLines, setUp } from '../../../engine/admin/setup.ts'
 import { provideCertificate, type TlsFiles } from '../../../engine/http/certificate.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { admin, REPOSITORY, runAdmin } from '../../support/programs.ts'
-import { makeOrganization, openStore } from '../../support/store.ts'
 
 const TOKEN = `svc_mt_${'a1'.repeat(24)}`
 const REACH: Reach = {
@@ -58,9 +57,8 @@ t.test('the lines create and copy the files that they name, and restart the daem
 })
 
 t.test('at a limit nothing is created', async (t) => {
-  const site = openStore(t)
-  const administration = new Administration(site.store, site.clock)
-  const acme = makeOrganization(site, 'Acme')
+  const site = acmeSite(t)
+  const { organization: acme, administration } = site
   for (;;) {
     try {
       administration.apiKeys.create(acme, 'key', ['discovery:read'])

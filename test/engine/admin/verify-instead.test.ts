@@ -1,18 +1,17 @@
 import t from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { arrivalsSince } from '../../../engine/admin/verify.ts'
 import { insteadOf } from '../../../engine/admin/verify-instead.ts'
 import { MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import type { OutcomeName } from '../../../engine/store/outcomes.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { delta } from '../../support/sources.ts'
-import { makeOrganization, NOON, openStore } from '../../support/store.ts'
+import { makeOrganization, NOON } from '../../support/store.ts'
 
 const SINCE_MS = NOON - 5 * MINUTE_MS
 
 function openSite(t: { testdir(): string; teardown(work: () => unknown): void }) {
-  const opened = openStore(t)
-  const organization = makeOrganization(opened, 'Acme')
-  const administration = new Administration(opened.store, opened.clock)
+  const opened = acmeSite(t)
+  const { organization, administration } = opened
   const { id: tokenId } = administration.tokens.generate(organization, 'branch').record
   const { store } = opened
   const own = { organizationId: organization.id, tokenId }

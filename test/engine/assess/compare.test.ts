@@ -1,10 +1,10 @@
 import t from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { compareAssessments, scoreChanges, trendOf } from '../../../engine/assess/compare.ts'
 import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import type { AssessmentCategory } from '../../../engine/store/assessments.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { category, content, item } from '../../support/assessments.ts'
-import { makeOrganization, NOON, openStore } from '../../support/store.ts'
+import { NOON } from '../../support/store.ts'
 
 interface Case {
   readonly name: string
@@ -95,9 +95,11 @@ for (const { name, before, after, scores, changed, unchanged, other } of CASES) 
 }
 
 t.test('trends and changes are of one framework, in the order of completion', async (t) => {
-  const opened = openStore(t)
-  const acme = makeOrganization(opened, 'Acme')
-  const { assessments } = new Administration(opened.store, opened.clock)
+  const opened = acmeSite(t)
+  const {
+    organization: acme,
+    administration: { assessments },
+  } = opened
   const complete = (framework: 'cis-v8' | 'hipaa', answer: number, completedAtMs: number) =>
     assessments.import(acme, content(framework, { '1.1': answer }), { complete: true, completedAtMs }).id
   const first = complete('cis-v8', 40, NOON - 20 * DAY_MS)

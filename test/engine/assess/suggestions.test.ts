@@ -1,5 +1,4 @@
 import t from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { composed, mappedItems, type Relation } from '../../../engine/assess/mappings.ts'
 import { itemKey } from '../../../engine/assess/rules.ts'
 import { itemsOf } from '../../../engine/assess/states.ts'
@@ -7,8 +6,9 @@ import { crosswalk, evidenceText, suggestionsFor } from '../../../engine/assess/
 import { loadFrameworks } from '../../../engine/assess/templates.ts'
 import type { Answer } from '../../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../../../engine/store/framework.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { content } from '../../support/assessments.ts'
-import { makeOrganization, NOON, openStore } from '../../support/store.ts'
+import { makeOrganization, NOON } from '../../support/store.ts'
 
 const CASES: readonly { name: string; answers: readonly Answer[]; suggested: string | undefined }[] = [
   { name: 'all sources fulfilled', answers: ['yes', 100], suggested: 'yes' },
@@ -22,9 +22,11 @@ const CASES: readonly { name: string; answers: readonly Answer[]; suggested: str
 
 for (const { name, answers, suggested } of CASES) {
   t.test(`supersets, ${name}: the suggestion is ${suggested ?? 'none'}`, async (t) => {
-    const opened = openStore(t)
-    const { assessments } = new Administration(opened.store, opened.clock)
-    const acme = makeOrganization(opened, 'Acme')
+    const opened = acmeSite(t)
+    const {
+      organization: acme,
+      administration: { assessments },
+    } = opened
     const sources = mappedItems(loadFrameworks().mappings, 'cis-v8', '15.4', 'iso-27001')
     t.ok(Object.keys(sources).length >= 2)
     t.same([...new Set(Object.values(sources))], ['superset'])
@@ -54,10 +56,11 @@ const RELATED: readonly { from: FrameworkId; source: string; to: FrameworkId; it
 for (const { from, source, to, item, relation } of RELATED) {
   const expected = relation === 'superset' ? 'yes' : undefined
   t.test(`${from} ${source} is ${relation} to ${to} ${item}: ${expected ?? 'a hint'}`, async (t) => {
-    const opened = openStore(t)
-    const { store } = opened
-    const { assessments } = new Administration(store, opened.clock)
-    const acme = makeOrganization(opened, 'Acme')
+    const {
+      store,
+      organization: acme,
+      administration: { assessments },
+    } = acmeSite(t)
     assessments.import(acme, content(from, { [source]: 'yes' }), { complete: true })
     const made = assessments.create(acme, to, 'Autumn', [item])
     const found = suggestionsFor(store, made, store.assessments.categories(made), NOON).get(itemKey(item))
@@ -85,10 +88,11 @@ t.test('a relation over two hops', async (t) => {
 t.test(
   'AI Security, all yes, suggests yes for few items of another framework, and never for tested backups',
   async (t) => {
-    const opened = openStore(t)
-    const { store } = opened
-    const { assessments } = new Administration(store, opened.clock)
-    const acme = makeOrganization(opened, 'Acme')
+    const {
+      store,
+      organization: acme,
+      administration: { assessments },
+    } = acmeSite(t)
     const all = itemsOf(loadFrameworks().templates['ai-security'].categories as never)
     const answers = Object.fromEntries(all.map(({ id }) => [id, 'yes' as const]))
     assessments.import(acme, content('ai-security', answers), { complete: true })
@@ -105,10 +109,12 @@ t.test(
 )
 
 t.test('the same framework comes first; answered items and completed assessments get no suggestion', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { assessments } = new Administration(store, opened.clock)
-  const acme = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const {
+    store,
+    organization: acme,
+    administration: { assessments },
+  } = opened
   assessments.import(acme, content('iso-27001', { 'A.5.20': 'no' }), { complete: true })
   assessments.import(acme, content('cis-v8', { '15.4': 'yes' }), { complete: true })
   const globex = makeOrganization(opened, 'Globex')

@@ -5,13 +5,13 @@ import { carriedOver, currentItems } from '../../../engine/assess/items.ts'
 import { readAssessment, writeAssessment } from '../../../engine/assess/transfer.ts'
 import { ITEM_CHANGES_MAX, ITEM_COMMENTS_MAX, type ReviewStep } from '../../../engine/assess/work.ts'
 import type { Assessment, AssessmentItem } from '../../../engine/store/assessments.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { content, publishedList } from '../../support/assessments.ts'
-import { makeOrganization, NOON, openStore } from '../../support/store.ts'
+import { NOON, type openStore } from '../../support/store.ts'
 
 function assessed(t: Parameters<typeof openStore>[0]) {
-  const opened = openStore(t)
-  const acme = makeOrganization(opened, 'Acme')
-  const administration = new Administration(opened.store, opened.clock)
+  const opened = acmeSite(t)
+  const { organization: acme, administration } = opened
   const { assessments } = administration
   const made = assessments.import(acme, content('cis-v8', { '1.1': 'unanswered', '1.2': 'unanswered' }))
   const itemOf = (assessment: Assessment = made) => opened.store.assessments.categories(assessment)[0]?.items[0]

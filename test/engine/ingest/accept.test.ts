@@ -12,6 +12,7 @@ import {
 } from '../../../engine/limits.ts'
 import { clientsOf } from '../../../engine/store/candidates.ts'
 import { SeenEvents } from '../../../engine/store/seen-events.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
@@ -342,9 +343,8 @@ const reportOf = (number: number, packets: number, madeMs = NOON): CoverageRepor
   report({ instance: instance(number), madeMs, counters: { packets } })
 
 t.test("a sensor's candidates are stored without clients, if their names look like AI services", async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, id } = opened
   const acceptor = acceptorOf(opened)
   const candidates = [
     ['api.unknown.ai', 3],

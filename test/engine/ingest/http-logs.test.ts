@@ -1,6 +1,5 @@
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { HttpLogs } from '../../../engine/ingest/http-logs.ts'
 import { eventsHandler, LOGS_PATH } from '../../../engine/ingest/https-batches.ts'
@@ -9,8 +8,9 @@ import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/rates.ts'
 import type { BatchCounters } from '../../../engine/ingest/request-body.ts'
 import { systemClock } from '../../../engine/kernel/process/clock.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
-import { makeOrganization, openStore, quietLog } from '../../support/store.ts'
+import { openStore, quietLog } from '../../support/store.ts'
 import { squid } from '../../support/syslog-service.ts'
 
 const NOW = Date.parse('2026-11-20T09:15:02Z')
@@ -23,10 +23,8 @@ interface StartOptions {
 
 async function startLogs(t: Test, options: StartOptions = {}) {
   const { perSecond = 0, implementation = 'node' } = options
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const administration = new Administration(store, opened.clock)
+  const opened = acmeSite(t, { unchecked: true })
+  const { store, organization, administration } = opened
   const { raw } = administration.tokens.generate(organization, 'proxy')
   const counters: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {})

@@ -3,16 +3,15 @@ import { writeSources } from '../../../engine/admin/ingest-file.ts'
 import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { openPipeline } from '../../support/pipeline.ts'
 import { delta } from '../../support/sources.ts'
-import { makeOrganization, NOON, openStore, quietLog } from '../../support/store.ts'
+import { NOON, quietLog } from '../../support/store.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
 import { until } from '../../support/wait.ts'
 
 t.test('while the store cannot be written, counts wait in one row per source, and none is lost', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id: organizationId } = makeOrganization(opened, 'Acme')
+  const { store, id: organizationId } = acmeSite(t)
   const owner = { organizationId, tokenId: '22222222-2222-4222-8222-222222222222', label: 'l' }
   const accounting = new IngestAccounting(storeSink(store), quietLog)
   const { environment } = store
@@ -42,9 +41,7 @@ t.test('while the store cannot be written, counts wait in one row per source, an
 })
 
 t.test('counters that another thread reports are stored without waiting for the next second', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id: organizationId } = makeOrganization(opened, 'Acme')
+  const { store, id: organizationId } = acmeSite(t)
   t.intercept(globalThis, 'setInterval', { value: () => ({}) })
   const accounting = new IngestAccounting(storeSink(store), quietLog)
   accounting.start()

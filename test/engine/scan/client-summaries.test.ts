@@ -15,7 +15,8 @@ import { type ClientSummary, type SummaryTotals, sumOfDays } from '../../../engi
 import type { Organization } from '../../../engine/store/organizations.ts'
 import { applyRetention } from '../../../engine/store/retention.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
-import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
+import { acmeSite } from '../../support/acme-site.ts'
+import { NOON, registries, Sender, type TestStore } from '../../support/store.ts'
 
 const PLATFORMS = loadCatalog().platforms
 
@@ -41,9 +42,8 @@ function office(sender: Sender): Event[] {
 }
 
 t.test('a scan keeps one summary for each client, which later scans add to', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, organization } = opened
   t.equal(listOf(opened, organization).isMade, false)
   const sender = new Sender()
   scan(opened, organization.id, office(sender))
@@ -70,9 +70,8 @@ t.test('a scan keeps one summary for each client, which later scans add to', asy
 })
 
 t.test('a search finds a part of a name, an address, or a network', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, clock, organization } = opened
   scan(opened, organization.id, office(new Sender()))
   const { clientNames } = new Administration(store, clock)
   clientNames.importHosts(organization, readHostNames('10.2.3.9,laptop-42', 'names').names)
@@ -98,10 +97,8 @@ t.test('a search finds a part of a name, an address, or a network', async (t) =>
 })
 
 t.test('of pseudonyms, a whole user name or address finds its own; a change of mode erases', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const administration = new Administration(store, clock)
-  const organization = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, organization, administration } = opened
   scan(opened, organization.id, office(new Sender()))
   const pseudonymous = administration.organizations.set(organization, { clients: 'pseudonym' })
   t.equal(listOf(opened, pseudonymous).isMade, false)
@@ -114,10 +111,8 @@ t.test('of pseudonyms, a whole user name or address finds its own; a change of m
 })
 
 t.test('the first scan after an earlier release makes the list from the client records', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, organization, sender } = opened
   scan(opened, organization.id, office(sender))
   const namesIn = () =>
     listOf(opened, organization).clients.map((each) => ({ ...each, riskiest: each.riskiest()?.name }))
@@ -128,9 +123,8 @@ t.test('the first scan after an earlier release makes the list from the client r
 })
 
 t.test('a list of an earlier form is made again by the next scan', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, organization } = opened
   scan(opened, organization.id, office(new Sender()))
   const { id } = organization
   const totals = store.clientSummaries.totals(id)
@@ -148,10 +142,8 @@ t.test('a list of an earlier form is made again by the next scan', async (t) => 
 })
 
 t.test('addresses and the first time leave with the days, and the last address is the last used', async (t) => {
-  const opened = openStore(t)
-  const { clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { clock, organization, sender } = opened
   const scanUse = (client: string): void =>
     scan(opened, organization.id, [sender.event('claude.ai', clock.nowMs(), { client, user: 'ada' })])
   scanUse('10.1.1.1')
@@ -171,10 +163,8 @@ t.test('addresses and the first time leave with the days, and the last address i
 })
 
 t.test('one new client beside many stored ones costs little, and stored ones may leave', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, id, sender } = opened
   const address = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`
   scan(
     opened,
@@ -213,10 +203,8 @@ t.test('one new client beside many stored ones costs little, and stored ones may
 })
 
 t.test('days leave with the evidence window', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, organization, sender } = opened
   scan(opened, organization.id, office(sender))
   clock.add(25 * DAY_MS)
   t.match(listOf(opened, organization).clients.at(-1), { client: 'jdoe', platforms: 1, matches: 2, bytesSent: 1000 })
@@ -235,10 +223,8 @@ t.test('days leave with the evidence window', async (t) => {
 })
 
 t.test('the retention removes the old days of all clients, where a scan has left some', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, organization, sender } = opened
   const users = Array.from({ length: CLIENT_SUMMARIES_CHANGED_MAX + 500 }, (_, at) => `user${at}`)
   const scanDay = (): void =>
     scan(
@@ -265,10 +251,8 @@ t.test('the retention removes the old days of all clients, where a scan has left
 })
 
 t.test('of too many clients, those with the most matches are kept, and the others are summed', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, organization, sender } = opened
   const address = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`
   const events = (from: number, to: number, count: number): Event[] =>
     Array.from({ length: to - from }, (_, at) => sender.event('claude.ai', NOON, { client: address(from + at), count }))

@@ -6,6 +6,7 @@ import { CLIENT_ROWS_MAX, CLIENTS_PER_DAY_MAX } from '../../../engine/limits.ts'
 import { ClientTable } from '../../../engine/scan/client-table.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientReader, ClientWriter } from '../../../engine/store/client-records.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -91,9 +92,8 @@ t.test('clients add up over scans, and no organization has the clients of anothe
 })
 
 t.test('of many clients, those with the most matches are kept, and the others are summed', async (t) => {
-  const opened = openStore(t)
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { id, sender } = opened
   const events = (from: number, to: number, count: (client: number) => number): Event[] =>
     Array.from({ length: to - from }, (_, at) => {
       const client = from + at
@@ -125,10 +125,8 @@ t.test('of many clients, those with the most matches are kept, and the others ar
 })
 
 t.test('client records leave with the evidence window, and the oldest at the size limit', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, id, sender } = opened
   scan(opened, id, [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON - DAY_MS)])
   const days = (): number[] => Array.from(store.clientDays.since(id, 0), ({ day }) => day)
   t.same(days(), [DAY - 1, DAY])

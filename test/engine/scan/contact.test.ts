@@ -9,7 +9,8 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { DayEvidence } from '../../../engine/store/evidence.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
-import { makeOrganization, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
+import { acmeSite } from '../../support/acme-site.ts'
+import { type openStore, registries, type TestStore } from '../../support/store.ts'
 
 interface Site extends TestStore {
   readonly id: string
@@ -19,16 +20,14 @@ interface Site extends TestStore {
 }
 
 function site(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Site {
-  const opened = openStore(t, options)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t, options)
+  const { store, clock, organization, sender, buffer } = opened
   return {
     ...opened,
     id: organization.id,
     scan(events) {
       const buffered = events.map(([name, more = {}]) => sender.event(name, clock.nowMs(), more))
-      store.environment.write(() => store.buffer.append(organization.id, buffered))
+      buffer(buffered)
       return runScan(store, registries, organization.id, 'administrator', clock)
     },
     found() {

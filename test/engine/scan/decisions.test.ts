@@ -9,6 +9,7 @@ import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { type Decision, decisionState } from '../../../engine/store/decisions.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import {
   findingsOf,
   inlineScans,
@@ -18,7 +19,6 @@ import {
   openStore,
   quietLog,
   registries,
-  Sender,
 } from '../../support/store.ts'
 
 const catalog = loadCatalog()
@@ -78,14 +78,12 @@ function terms(kind: Decision['kind']): Decision {
 
 /** An organization that uses two platforms, with a service that scans. */
 function made(t: Parameters<typeof openStore>[0]) {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, organization, sender, buffer } = opened
   const events = ['claude.ai', 'chatgpt.com'].map((name, at) =>
     sender.event(name, NOON, { client: `10.0.0.${at + 1}` }),
   )
-  store.environment.write(() => store.buffer.append(organization.id, events))
+  buffer(events)
   runScan(store, registries, organization.id, 'schedule', clock)
   const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(opened))
   const published = () =>

@@ -9,6 +9,7 @@ import { beginErasure, finishErasure } from '../../../engine/scan/erase-clients.
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientReader } from '../../../engine/store/client-records.ts'
 import type { Store } from '../../../engine/store/store.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, registries, Sender } from '../../support/store.ts'
@@ -34,11 +35,7 @@ const estimates = (store: Store, id: string): number[] =>
   Array.from(store.evidence.since(id, 0), ({ evidence }) => DistinctClients.fromBytes(evidence.clients).estimate)
 
 t.test('with pseudonyms, no address or user name is stored, and the count of clients stays', async (t) => {
-  const opened = openStore(t)
-  const { store, clock, directory } = opened
-  const administration = new Administration(store, clock)
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
+  const { store, clock, directory, organization, id, administration } = acmeSite(t)
   const { clientKeyId = '' } = administration.organizations.set(organization, { clients: 'pseudonym' })
   const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
   const sender = new Sender()
@@ -65,10 +62,7 @@ t.test('with pseudonyms, no address or user name is stored, and the count of cli
 })
 
 t.test('without the key file, clients are not kept', async (t) => {
-  const opened = openStore(t)
-  const { store, clock, directory } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
+  const { store, clock, directory, organization, id } = acmeSite(t)
   new Administration(store, clock).organizations.set(organization, { clients: 'pseudonym' })
   clientKeyFile(directory, id).remove()
   const { log, entries } = capturedLog()
@@ -84,11 +78,8 @@ t.test('without the key file, clients are not kept', async (t) => {
 
 for (const mode of ['off', 'pseudonym'] as const) {
   t.test(`a change to ${mode} erases every address, in steps that continue after a kill`, async (t) => {
-    const opened = openStore(t)
-    const { store, clock } = opened
-    const administration = new Administration(store, clock)
-    const organization = makeOrganization(opened, 'Acme')
-    const { id } = organization
+    const opened = acmeSite(t)
+    const { store, clock, organization, id, administration } = opened
     const other = makeOrganization(opened, 'Other').id
     const sender = new Sender()
     const events = (name: string, count: number) =>
@@ -158,12 +149,8 @@ t.test('no count of clients has the hash of an address after the change', async 
 })
 
 t.test('a scan that was prepared before the change does not write clients after it', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
-  const sender = new Sender()
-  store.environment.write(() => store.buffer.append(id, [sender.event('claude.ai', NOON, { client: '10.9.8.7' })]))
+  const { store, clock, organization, id, sender, buffer } = acmeSite(t)
+  buffer([sender.event('claude.ai', NOON, { client: '10.9.8.7' })])
   let isChanged = false
   const changing = {
     matcherOf: () => {
@@ -179,11 +166,12 @@ t.test('a scan that was prepared before the change does not write clients after 
 })
 
 t.test('a change to off removes the key; a change to full keeps what is stored', async (t) => {
-  const opened = openStore(t)
-  const { store, clock, directory } = opened
-  const { organizations } = new Administration(store, clock)
-  const organization = makeOrganization(opened, 'Acme')
-  const { id } = organization
+  const {
+    directory,
+    organization,
+    id,
+    administration: { organizations },
+  } = acmeSite(t)
   const { file } = clientKeyFile(directory, id)
   const set = (clients: 'full' | 'pseudonym' | 'off'): void => {
     for (const _step of organizations.eraseClients(organizations.set(organization, { clients })));
@@ -226,9 +214,7 @@ t.test('replaced hashes count as before, alone and together', async (t) => {
 })
 
 t.test('an erasure starts again with each change', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t)
   store.environment.write(() => beginErasure(store, id))
   const first = store.clientErasures.get(id)
   store.environment.write(() => beginErasure(store, id))

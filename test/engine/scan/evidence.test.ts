@@ -6,8 +6,8 @@ import { type DayEvidence, type EvidenceSum, packDay } from '../../../engine/sto
 import { EvidenceReader } from '../../../engine/store/packed-evidence.ts'
 import { ACCESS_KINDS } from '../../../registry/contact.ts'
 import { PURPOSES, ROLES } from '../../../registry/platform.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import * as fc from '../../support/property.ts'
-import { makeOrganization, openStore } from '../../support/store.ts'
 
 const count = fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 2 ** 53 - 1 }))
 const counts = <K extends string>(keys: readonly K[]) => fc.dictionary(fc.constantFrom(...keys), count)
@@ -55,9 +55,7 @@ const sumOf = (...days: readonly DayEvidence[]): Evidence => {
 }
 
 t.test('evidence that is read and written in place is the same as unpacked evidence', async (t) => {
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t, { unchecked: true })
   fc.assert(
     fc.property(day, day, (first, second) => {
       const unpacked = sumOf(first, second)
@@ -93,9 +91,7 @@ t.test('the sum of a day begins a window like its record', async (t) => {
 })
 
 t.test('a record in another form is unpacked', async (t) => {
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t, { unchecked: true })
   const [evidence] = fc.sample(day, 1) as [DayEvidence]
   const added: string[] = []
   const sum: EvidenceSum = { addDay: () => added.push('unpacked'), addReadDay: () => added.push('read') }

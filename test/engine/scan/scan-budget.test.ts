@@ -4,6 +4,7 @@ import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { SCAN_CPU_MS } from '../../../engine/limits.ts'
 import { ScanRunner } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { makeOrganization, matcher, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
 
 /** Two chunks. Fewer events of several transactions would share one. */
@@ -18,9 +19,8 @@ function bufferEvents({ store, clock }: TestStore, id: string, transactions: num
 }
 
 t.test('a scan adds events for a quarter of its CPU time, publishes them and leaves the others', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, clock, id } = opened
   bufferEvents(opened, id, 5)
   // The second reading after that at the start of a scan reaches the quarter.
   let cpuMs = 0

@@ -12,6 +12,7 @@ import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { Store } from '../../../engine/store/store.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { makeOrganization, matcher, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -41,10 +42,8 @@ function published(store: Store, organizationId: string): Published {
 }
 
 t.test('a scan adds buffered events to the evidence, publishes the result, and empties the buffer', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, id, sender } = opened
   buffer(opened, id, [
     sender.event('claude.ai', NOON - 5000, { count: 3 }),
     sender.event('claude.ai', NOON - 4000, { client: '10.0.0.2', method: 'tls' }),
@@ -98,10 +97,8 @@ t.test('a scan adds buffered events to the evidence, publishes the result, and e
 })
 
 t.test('blocked matches are summed over scans, and published only if there are any', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, id, sender } = opened
   const metadata = (name: string) =>
     published(store, id).platforms.find((each) => each.platform_name === name)?.metadata
   buffer(opened, id, [sender.event('claude.ai', NOON, { count: 3 }), sender.event('chatgpt.com', NOON)])
@@ -117,10 +114,8 @@ t.test('blocked matches are summed over scans, and published only if there are a
 })
 
 t.test('scans accumulate: IDs and first times stay, and days leave the window', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, id, sender } = opened
   buffer(opened, id, [sender.event('claude.ai', NOON)])
   runScan(store, registries, id, 'schedule', clock)
   const first = published(store, id).platforms[0]
@@ -146,10 +141,8 @@ t.test('scans accumulate: IDs and first times stay, and days leave the window', 
 })
 
 t.test('approved platforms are not shadow AI and weigh less', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const opened = acmeSite(t)
+  const { store, clock, organization, sender } = opened
   buffer(opened, organization.id, [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)])
   const before = runScan(store, registries, organization.id, 'administrator', clock)
   const approved = matcher.match('claude.ai')?.platform.id ?? ''
@@ -197,9 +190,8 @@ for (const { name, failure, thrown, recorded, entry } of [
   t.test(
     `a failed scan keeps its events and records the reason, and the next one includes them: ${name}`,
     async (t) => {
-      const opened = openStore(t)
-      const { store, clock } = opened
-      const { id } = makeOrganization(opened, 'Acme')
+      const opened = acmeSite(t)
+      const { store, clock, id } = opened
       buffer(opened, id, [new Sender().event('claude.ai', NOON)])
       const broken = {
         matchBytes: matcher.matchBytes.bind(matcher),
@@ -238,9 +230,7 @@ for (const { name, failure, entry } of [
   { name: 'an internal error', failure: bug, entry: { level: 50, err: { stack: bug.stack } } },
 ]) {
   t.test(`a scan that could not be started is recorded: ${name}`, async (t) => {
-    const opened = openStore(t)
-    const { store, clock } = opened
-    const organization = makeOrganization(opened, 'Acme')
+    const { store, clock, organization } = acmeSite(t)
     store.environment.write(() => requestScan(store, organization, clock))
     const { log, entries } = capturedLog()
     const run = () => Promise.reject(failure)

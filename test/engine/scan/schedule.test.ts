@@ -3,6 +3,7 @@ import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { deferred } from '../../../engine/kernel/process/deferred.ts'
 import { requestScan, runScan, type ScanRequest } from '../../../engine/scan/scan-runner.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import {
   inlineScans,
   makeOrganization,
@@ -35,10 +36,8 @@ for (const [scanFrequency, periodMs] of [
   ['weekly', 7 * DAY_MS],
 ] as const) {
   t.test(`${scanFrequency}: a scan runs once per period, and only if the result could change`, async (t) => {
-    const opened = openStore(t)
-    const { store, clock } = opened
-    const organization = makeOrganization(opened, 'Acme')
-    const { id } = organization
+    const opened = acmeSite(t)
+    const { store, clock, organization, id } = opened
     store.environment.write(() => store.organizations.update({ ...organization, scanFrequency }))
     // After the quick scans of its first event.
     store.environment.write(() => store.scanStates.put(id, { ...store.scanStates.get(id), firstEventAtMs: 0 }))
@@ -75,9 +74,8 @@ for (const [scanFrequency, periodMs] of [
 }
 
 t.test('scans missed while the service was down are replaced by one', async (t) => {
-  const opened = openStore(t)
-  const { clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { clock, id } = opened
   bufferEvents(opened, id)
   clock.add(5 * DAY_MS)
   {
@@ -96,9 +94,8 @@ t.test('scans missed while the service was down are replaced by one', async (t) 
 })
 
 t.test('evidence that has expired is a reason for a scheduled scan', async (t) => {
-  const opened = openStore(t)
-  const { clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { clock, id } = opened
   const schedule = scheduleOf(opened)
   bufferEvents(opened, id)
   clock.add(DAY_MS)
@@ -141,9 +138,8 @@ t.test('5,000 buffered events start a scan with the next poll; 4,999 do not', as
 })
 
 t.test('a request leads to one scan, however long the thread takes to start', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, clock, organization } = opened
   const ask = (): unknown => store.environment.write(() => requestScan(store, organization, clock))
   const { run: scan, close } = inlineScans(opened)
   const runs: number[] = []

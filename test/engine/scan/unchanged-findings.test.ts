@@ -7,6 +7,7 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { withVisibleShare } from '../../../engine/scan/unchanged-findings.ts'
 import { FIRST_BODY_PART, GZIP_PARTS, openPart, PublishedList } from '../../../engine/store/published.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
@@ -100,10 +101,7 @@ t.test('a scan that uses unchanged findings again publishes the same as one that
 })
 
 t.test('only findings of changed evidence, and of the same vendors, are computed until an input changes', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const { store, clock, id, sender, buffer } = acmeSite(t)
   const marked = (): string[] => {
     return store.environment.read(() => {
       const { count = 0 } = store.published.head(id, PublishedList.discovery) ?? {}
@@ -113,7 +111,7 @@ t.test('only findings of changed evidence, and of the same vendors, are computed
   }
   const scan = (...names: string[]): void => {
     const events = names.map((name) => sender.event(name, clock.nowMs()))
-    store.environment.write(() => store.buffer.append(id, events))
+    buffer(events)
     runScan(store, registries, id, 'administrator', clock)
   }
   scan('chatgpt.com', 'claude.ai', 'api.anthropic.com', 'www.perplexity.ai')
@@ -134,13 +132,10 @@ t.test('a scan repairs what was published and is damaged', async (t) => {
   const names = catalog.platforms.flatMap(({ domains: [first] }) => (first === undefined ? [] : [first.domain]))
   for (const part of [0, 1, 2, GZIP_PARTS, FIRST_BODY_PART]) {
     for (const damage of ['changed', 'missing'] as const) {
-      const opened = openStore(t, { unchecked: true })
-      const { store, clock } = opened
-      const { id } = makeOrganization(opened, 'Acme')
-      const sender = new Sender()
+      const { store, clock, id, sender, buffer } = acmeSite(t, { unchecked: true })
       const scan = (...names: string[]): void => {
         const events = names.map((name) => sender.event(name, clock.nowMs()))
-        store.environment.write(() => store.buffer.append(id, events))
+        buffer(events)
         runScan(store, registries, id, 'administrator', clock)
       }
       const table = store.environment.table('published')
@@ -177,13 +172,10 @@ t.test('a scan repairs what was published and is damaged', async (t) => {
 })
 
 t.test('the clients of the last day are counted from its sketches until an input changes', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const sender = new Sender()
+  const { store, clock, id, sender, buffer } = acmeSite(t)
   const scan = (daysAgo: number, ...clients: string[]): void => {
     const events = clients.map((client) => sender.event('chatgpt.com', clock.nowMs() - daysAgo * DAY_MS, { client }))
-    store.environment.write(() => store.buffer.append(id, events))
+    buffer(events)
     runScan(store, registries, id, 'administrator', clock)
   }
   const counts = () => store.dailyUse.get(id).map(({ notApproved }) => notApproved)

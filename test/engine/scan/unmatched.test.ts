@@ -9,13 +9,14 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../../../engine/store/scans.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { platform } from '../../support/own-platforms.ts'
 import * as fc from '../../support/property.ts'
 import {
   inlineScans,
   makeOrganization,
   NOON,
-  openStore,
+  type openStore,
   quietLog,
   Sender,
   type TestStore,
@@ -34,9 +35,8 @@ interface Site extends TestStore {
 }
 
 function site(t: Parameters<typeof openStore>[0]): Site {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const opened = acmeSite(t)
+  const { store, clock, id } = opened
   const registry = new RegistryInForce(store)
   return {
     ...opened,

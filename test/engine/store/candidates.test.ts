@@ -7,6 +7,7 @@ import {
   clientsOf,
   SKETCH_BYTES,
 } from '../../../engine/store/candidates.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore } from '../../support/store.ts'
 
@@ -37,9 +38,7 @@ t.test('counts of a name add up, by organization', async (t) => {
 })
 
 t.test('an organization that keeps no addresses has no sketch of them', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t)
   store.environment.write(() => store.candidates.add([delta({ organizationId: id })], () => false))
   const [candidate] = store.candidates.ofOrganization(id)
   t.ok(candidate?.clients.every((byte) => byte === 0))
@@ -47,9 +46,7 @@ t.test('an organization that keeps no addresses has no sketch of them', async (t
 })
 
 t.test('an organization that stops keeping addresses has no sketch of earlier ones', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const organization = makeOrganization(opened, 'Acme')
+  const { store, clock, organization } = acmeSite(t)
   store.environment.write(() => store.candidates.add([delta({ organizationId: organization.id })], keeps))
   new Administration(store, clock).organizations.set(organization, { clients: 'off' })
   t.match(store.candidates.ofOrganization(organization.id), [{ requests: 1 }])

@@ -1,13 +1,12 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { bodyOf, ELEMENTS_PER_PART, gzipBodyKey, PublishedList, packList } from '../../../engine/store/published.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 t.test('every page of every list equals JSON.stringify of its elements', async (t) => {
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t, { unchecked: true })
   for (const count of [250, 0, 1, 99, 100, 101, 200, 201]) {
     const elements = Array.from({ length: count }, (_, index) => ({ index, text: 'ü'.repeat(index % 7) }))
     store.environment.write(() =>
@@ -55,9 +54,7 @@ t.test('a shorter list leaves nothing of a longer one, also of one that is damag
 })
 
 t.test('the tag changes exactly when head or elements change', async (t) => {
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t, { unchecked: true })
   const tagOf = (head: string, elements: string[]): string | undefined => {
     store.environment.write(() => store.published.replace(id, PublishedList.scores, head, elements))
     return store.environment.read(() => store.published.head(id, PublishedList.scores)?.tag)
@@ -88,9 +85,7 @@ t.test('lists and organizations are independent', async (t) => {
 })
 
 t.test('a page of whole parts in gzip is the same page, after any change of the list', async (t) => {
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t, { unchecked: true })
   const list = PublishedList.discovery
   const step = fc.record({ count: fc.nat(320), changed: fc.nat(320), head: fc.nat(3) })
   fc.assert(

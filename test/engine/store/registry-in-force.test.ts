@@ -6,6 +6,7 @@ import { OWN_CATALOGS_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../../../engine/limits
 import { type OwnPlatform, SERVICE_WIDE } from '../../../engine/store/own-platforms.ts'
 import { type CompiledRegistry, RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { Store } from '../../../engine/store/store.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { allocatedBytes } from '../../support/allocated-bytes.ts'
 import { platform } from '../../support/own-platforms.ts'
 import { makeOrganization, matcher, openStore } from '../../support/store.ts'
@@ -94,9 +95,7 @@ if (isMainThread) {
   })
 
   t.test('a thread that was started before a change sees it in its next turn', async (t) => {
-    const opened = openStore(t)
-    const { store, directory } = opened
-    const { id } = makeOrganization(opened, 'Acme')
+    const { store, directory, id } = acmeSite(t)
     const { compiled } = new RegistryInForce(store)
     const { port1: thread, port2: port } = new MessageChannel()
     const options = { workerData: { directory, id, compiled, port }, transferList: [port] }
@@ -135,9 +134,7 @@ if (isMainThread) {
   })
 
   t.test('the cache of a thread is bounded', async (t) => {
-    const opened = openStore(t)
-    const { store } = opened
-    const { id } = makeOrganization(opened, 'Acme')
+    const { store, id } = acmeSite(t)
     store.environment.write(() => store.ownPlatforms.put(id, own('corp-llm', 'llm.corp.example')))
     const registry = new RegistryInForce(store)
     t.ok(knows(registry, id, 'llm.corp.example'))

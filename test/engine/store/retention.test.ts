@@ -5,6 +5,7 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { DailyRetention } from '../../../engine/store/daily-retention.ts'
 import { applyRetention, retentionOf } from '../../../engine/store/retention.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import { makeOrganization, openStore, quietLog, registries, type TestStore } from '../../support/store.ts'
 
 function source(organizationId: string, address: string, lastSeenMs: number): SourceDelta {
@@ -78,9 +79,7 @@ t.test('retention periods are set one by one, within limits', async (t) => {
 })
 
 t.test('many records are removed in short transactions, once a day', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, clock, id } = acmeSite(t)
   const entry = { organizationId: id, actor: 'operator test', action: 'x', subject: 'y', details: {} }
   const append = (count: number): void =>
     store.environment.write(() => {

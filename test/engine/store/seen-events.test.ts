@@ -3,8 +3,9 @@ import { Environment } from '../../../engine/kernel/lmdb/environment.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
 import { type IdRun, SeenEvents } from '../../../engine/store/seen-events.ts'
+import { acmeSite } from '../../support/acme-site.ts'
 import * as fc from '../../support/property.ts'
-import { findingsOf, makeOrganization, openStore } from '../../support/store.ts'
+import { findingsOf } from '../../support/store.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 const ACME = '00000000-0000-4000-8000-000000000001'
@@ -48,9 +49,7 @@ const only = (found: readonly string[]): string[] => [...new Set(found)]
 const run = (number: number, first: number, count = 1): IdRun => ({ instance: instance(number), first, count })
 
 t.test('100,000 gaps of one instance stay open, each is filled once, and the oldest beyond them is late', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t)
   const GAPS = 100_000
   const send = (runs: readonly IdRun[]) => store.environment.write(() => store.seenEvents.keepUnseen(id, runs, 1000))
   /** The odd sequences from `from` on, one run each, in batches. */
@@ -90,9 +89,7 @@ t.test('100,000 gaps of one instance stay open, each is filled once, and the old
 })
 
 t.test('batches in any order are counted as a Set counts them', async (t) => {
-  const opened = openStore(t)
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
+  const { store, id } = acmeSite(t)
   const SPAN = 40_000
   let number = 0
   // Gaps of one or two, in an order that repeatedly returns to old pages.

@@ -9,6 +9,7 @@ import { DAY_MS } from '../../../../engine/kernel/process/clock.ts'
 import { runScan } from '../../../../engine/scan/scan-runner.ts'
 import type { Organization } from '../../../../engine/store/organizations.ts'
 import { RegistryInForce } from '../../../../engine/store/registry-in-force.ts'
+import { acmeSite } from '../../../support/acme-site.ts'
 import { admin, runAdmin } from '../../../support/programs.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../../../support/store.ts'
 
@@ -33,9 +34,8 @@ function documentOf(site: TestStore, organization: Organization): string {
 }
 
 t.test('a report compares with the last report, and says who decided what', async (t) => {
-  const site = openStore(t, { startMs: NOON - 20 * DAY_MS })
-  const { store, clock } = site
-  const acme = makeOrganization(site, 'Acme')
+  const site = acmeSite(t, { startMs: NOON - 20 * DAY_MS })
+  const { store, clock, organization: acme } = site
   t.equal(contentOf(site, acme).findings, undefined, 'before the first scan')
   scan(site, acme, ['claude.ai'])
   const first = contentOf(site, acme)
