@@ -5,12 +5,8 @@ import { content, publishedList } from '../../support/assessments.ts'
 import { NOON } from '../../support/store.ts'
 
 t.test('an assessment of the past takes its place in the history, and changes no recommendation', async (t) => {
-  const {
-    store,
-    clock,
-    organization: acme,
-    administration: { assessments },
-  } = acmeSite(t)
+  const { store, clock, organization: acme, administration } = acmeSite(t)
+  const { assessments } = administration
   const complete = (score: number, daysAgo?: number) =>
     assessments.import(acme, content('soc-2', { A: score }), {
       complete: true,
@@ -38,11 +34,8 @@ t.test('an assessment of the past takes its place in the history, and changes no
 })
 
 t.test('a file fills an open assessment', async (t) => {
-  const {
-    store,
-    organization: acme,
-    administration: { assessments },
-  } = acmeSite(t)
+  const { store, organization: acme, administration } = acmeSite(t)
+  const { assessments } = administration
   const draft = assessments.import(acme, content('soc-2', { A: 'unanswered', B: 'unanswered', C: 'unanswered' }))
   assessments.answer(acme, draft.id, 'C', 'no', 'as seen')
   const filled = assessments.fill(acme, draft.id, content('soc-2', { a: 'yes', C: 'unanswered' }), { title: 'Autumn' })

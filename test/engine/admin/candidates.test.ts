@@ -64,31 +64,16 @@ t.test('what cannot be added or dismissed', async (t) => {
   const folder = t.testdir({})
   const data = ['--data-dir', join(folder, 'data')]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const rows: readonly { name: string; words: readonly string[]; status: number; stderr: RegExp }[] = [
-    { name: 'an unknown candidate', words: ['dismiss', 'none.ai'], status: 5, stderr: /"none.ai" is not a candidate/ },
-    { name: 'no host name', words: ['dismiss', 'none'], status: 2, stderr: /"none" is not a host name/ },
-    { name: 'no id', words: ['add', 'none.ai'], status: 2, stderr: /--id/ },
-    { name: 'an invalid id', words: ['add', 'none.ai', '--id', 'No Id'], status: 2, stderr: /the id "No Id"/ },
-    {
-      name: 'an id of the registry',
-      words: ['add', 'none.ai', '--id', 'claude'],
-      status: 5,
-      stderr: /belongs to Claude/,
-    },
-    {
-      name: 'a name of the registry',
-      words: ['add', 'claude.ai', '--id', 'mine'],
-      status: 5,
-      stderr: /belongs to Claude/,
-    },
-    {
-      name: 'a risk above 100',
-      words: ['add', 'none.ai', '--id', 'a', '--risk', '101'],
-      status: 2,
-      stderr: /0 to 100/,
-    },
-  ]
-  for (const { name, words, status, stderr } of rows) {
+  const rows: Readonly<Record<string, readonly [words: readonly string[], status: number, stderr: RegExp]>> = {
+    'an unknown candidate': [['dismiss', 'none.ai'], 5, /"none.ai" is not a candidate/],
+    'no host name': [['dismiss', 'none'], 2, /"none" is not a host name/],
+    'no id': [['add', 'none.ai'], 2, /--id/],
+    'an invalid id': [['add', 'none.ai', '--id', 'No Id'], 2, /the id "No Id"/],
+    'an id of the registry': [['add', 'none.ai', '--id', 'claude'], 5, /belongs to Claude/],
+    'a name of the registry': [['add', 'claude.ai', '--id', 'mine'], 5, /belongs to Claude/],
+    'a risk above 100': [['add', 'none.ai', '--id', 'a', '--risk', '101'], 2, /0 to 100/],
+  }
+  for (const [name, [words, status, stderr]] of Object.entries(rows)) {
     t.match(await runAdmin(['registry', 'candidates', ...words, ...data]), { status, stderr }, name)
   }
   t.match(await admin('registry', 'candidates', 'list', ...data), [])

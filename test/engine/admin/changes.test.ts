@@ -81,10 +81,8 @@ for (const { role, may } of MAY) {
 
 t.test('the last owner of an organization cannot be removed', async (t) => {
   const opened = acmeSite(t)
-  const {
-    organization: acme,
-    administration: { members },
-  } = opened
+  const { organization: acme, administration } = opened
+  const { members } = administration
   members.add(acme, 'alice', 'owner')
   members.add(acme, 'bob', 'member')
   t.throws(() => members.add(acme, 'ALICE', 'member'), { code: 'CONFLICT', message: /already/ })

@@ -24,12 +24,8 @@ function imported(
   t: Parameters<typeof openStore>[0],
   files: readonly (readonly [day: number, text: string])[],
 ): string[] {
-  const {
-    store,
-    clock,
-    organization,
-    administration: { clientNames },
-  } = acmeSite(t)
+  const { store, clock, organization, administration } = acmeSite(t)
+  const { clientNames } = administration
   for (const [day, text] of files) {
     clock.set(NOON + (day - 20) * DAY_MS)
     clientNames.importHosts(organization, readHostNames(text, 'names').names)
@@ -153,12 +149,8 @@ t.test('an import does not rename history', async (t) => {
 })
 
 t.test('names of an organization are limited; those that ended first leave', async (t) => {
-  const {
-    store,
-    clock,
-    organization,
-    administration: { clientNames },
-  } = acmeSite(t)
+  const { store, clock, organization, administration } = acmeSite(t)
+  const { clientNames } = administration
   const names = (name: string, count: number): Map<string, NameSpan[]> => {
     const span = { name, fromMs: 0, toMs: Number.POSITIVE_INFINITY }
     return new Map(Array.from({ length: count }, (_, at) => [`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`, [span]]))

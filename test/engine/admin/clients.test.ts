@@ -86,15 +86,8 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
 })
 
 t.test('a platform shows which logs and sensors saw its use', async (t) => {
-  const {
-    store,
-    clock,
-    directory,
-    organization,
-    administration: { tokens },
-    sender,
-    scan,
-  } = acmeSite(t, { startMs: NOW })
+  const { store, clock, directory, organization, administration, sender, scan } = acmeSite(t, { startMs: NOW })
+  const { tokens } = administration
   const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
   await acceptor.accept(organization.id, [sender.event('claude.ai', NOW, { count: 5 })])
   const data = ['--data-dir', directory]
@@ -215,12 +208,8 @@ t.test('a pseudonym is shown, found by its address, and revealed with an audit e
 
 t.test('API responses name clients only if the organization has switched that on', async (t) => {
   const opened = acmeSite(t)
-  const {
-    organization,
-    id,
-    administration: { organizations },
-    scan,
-  } = opened
+  const { organization, id, administration, scan } = opened
+  const { organizations } = administration
   scanned(
     opened,
     id,

@@ -96,10 +96,8 @@ for (const { name, before, after, scores, changed, unchanged, other } of CASES) 
 
 t.test('trends and changes are of one framework, in the order of completion', async (t) => {
   const opened = acmeSite(t)
-  const {
-    organization: acme,
-    administration: { assessments },
-  } = opened
+  const { organization: acme, administration } = opened
+  const { assessments } = administration
   const complete = (framework: 'cis-v8' | 'hipaa', answer: number, completedAtMs: number) =>
     assessments.import(acme, content(framework, { '1.1': answer }), { complete: true, completedAtMs }).id
   const first = complete('cis-v8', 40, NOON - 20 * DAY_MS)

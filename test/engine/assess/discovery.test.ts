@@ -328,47 +328,17 @@ t.test('facts alone decide only INV-3, and every item names facts with a claim',
   t.same(decided, ['ai-security INV-3'])
 })
 
-interface AlertCase {
-  readonly name: string
-  readonly framework: FrameworkId
-  readonly answer: Answer
-  readonly before: 'approved' | 'one of two approved'
-  readonly isRaised: boolean
+const ALERTS: Readonly<
+  Record<string, readonly [FrameworkId, Answer, before: 'approved' | 'one of two approved', isRaised: boolean]>
+> = {
+  'a yes that the facts supported': ['ai-security', 'yes', 'approved', true],
+  'a no': ['ai-security', 'no', 'approved', false],
+  'an item that does not apply': ['ai-security', 'not_applicable', 'approved', false],
+  'a general item that is partial anyway': ['cis-v8', 'partial', 'approved', false],
+  'a yes with facts that were no better': ['ai-security', 'yes', 'one of two approved', false],
 }
 
-const ALERTS: readonly AlertCase[] = [
-  {
-    name: 'a yes that the facts supported',
-    framework: 'ai-security',
-    answer: 'yes',
-    before: 'approved',
-    isRaised: true,
-  },
-  { name: 'a no', framework: 'ai-security', answer: 'no', before: 'approved', isRaised: false },
-  {
-    name: 'an item that does not apply',
-    framework: 'ai-security',
-    answer: 'not_applicable',
-    before: 'approved',
-    isRaised: false,
-  },
-  {
-    name: 'a general item that is partial anyway',
-    framework: 'cis-v8',
-    answer: 'partial',
-    before: 'approved',
-    isRaised: false,
-  },
-  {
-    name: 'a yes with facts that were no better',
-    framework: 'ai-security',
-    answer: 'yes',
-    before: 'one of two approved',
-    isRaised: false,
-  },
-]
-
-for (const { name, framework, answer, before, isRaised } of ALERTS) {
+for (const [name, [framework, answer, before, isRaised]] of Object.entries(ALERTS)) {
   t.test(`facts get worse after completion: ${name}`, async (t) => {
     const site = alertSite(t)
     const { store, organization, administration } = site

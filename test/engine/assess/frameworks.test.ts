@@ -289,35 +289,23 @@ t.test('texts are short, and none is repeated within its framework', async (t) =
 const GOOD = readFileSync(new URL('cis-v8.yaml', FRAMEWORKS_DIR), 'utf8')
 const [FIRST_ID, SECOND_ID] = itemsOf('cis-v8').map(({ id }) => id) as [string, string]
 const [FIRST_CATEGORY, SECOND_CATEGORY] = templates['cis-v8'].categories.map(({ name }) => name) as [string, string]
-const FAULTY: readonly { name: string; from: string | RegExp; to: string; found: RegExp }[] = [
-  {
-    name: 'a duplicate id',
-    from: `"${SECOND_ID}"`,
-    to: `"${FIRST_ID}"`,
-    found: /items\[1\]\.id: found .*, which is already at categories\[0\]\.items\[0\]\.id/,
-  },
-  {
-    name: 'a duplicate category',
-    from: `name: ${SECOND_CATEGORY}`,
-    to: `name: ${FIRST_CATEGORY}`,
-    found: /categories\[1\]\.name: found .*, which is already at/,
-  },
-  {
-    name: 'an unknown field',
-    from: 'title:',
-    to: 'titel:',
-    found: /items\[0\]\.title: found nothing, expected one line/,
-  },
-  { name: 'no question', from: 'question:', to: 'weight:', found: /items\[0\]\.question: found nothing/ },
-  { name: 'an item that looks like a formula', from: `"${FIRST_ID}"`, to: '=1', found: /items\[0\]\.id: found "=1"/ },
-  {
-    name: 'no categories',
-    from: /categories:[\s\S]*/,
-    to: 'categories: []',
-    found: /categories: found a list of 0, expected/,
-  },
-]
-for (const { name, from, to, found } of FAULTY) {
+const FAULTY: Readonly<Record<string, readonly [from: string | RegExp, to: string, found: RegExp]>> = {
+  'a duplicate id': [
+    `"${SECOND_ID}"`,
+    `"${FIRST_ID}"`,
+    /items\[1\]\.id: found .*, which is already at categories\[0\]\.items\[0\]\.id/,
+  ],
+  'a duplicate category': [
+    `name: ${SECOND_CATEGORY}`,
+    `name: ${FIRST_CATEGORY}`,
+    /categories\[1\]\.name: found .*, which is already at/,
+  ],
+  'an unknown field': ['title:', 'titel:', /items\[0\]\.title: found nothing, expected one line/],
+  'no question': ['question:', 'weight:', /items\[0\]\.question: found nothing/],
+  'an item that looks like a formula': [`"${FIRST_ID}"`, '=1', /items\[0\]\.id: found "=1"/],
+  'no categories': [/categories:[\s\S]*/, 'categories: []', /categories: found a list of 0, expected/],
+}
+for (const [name, [from, to, found]] of Object.entries(FAULTY)) {
   t.test(`a framework with ${name} is rejected`, async (t) => {
     const text = GOOD.replace(from, to)
     t.not(text, GOOD)

@@ -178,33 +178,20 @@ function foreign(findings: readonly Finding[], more: Readonly<Record<string, unk
   }
 }
 
-const FOREIGN: readonly { name: string; findings: readonly Finding[]; answers: Record<string, Answer> }[] = [
-  {
-    name: 'a control that is satisfied',
-    findings: [{ target: 'ac-2', state: 'satisfied' }],
-    answers: { 'AC-2': 'yes' },
-  },
-  {
-    name: 'an objective that is not satisfied',
-    findings: [{ target: 'ac-2_obj.a-1', state: 'not-satisfied' }],
-    answers: { 'AC-2': 'no' },
-  },
-  {
-    name: 'objectives of which one is not satisfied',
-    findings: [
+const FOREIGN: Readonly<Record<string, readonly [findings: readonly Finding[], answers: Record<string, Answer>]>> = {
+  'a control that is satisfied': [[{ target: 'ac-2', state: 'satisfied' }], { 'AC-2': 'yes' }],
+  'an objective that is not satisfied': [[{ target: 'ac-2_obj.a-1', state: 'not-satisfied' }], { 'AC-2': 'no' }],
+  'objectives of which one is not satisfied': [
+    [
       { target: 'ac-2_obj.a', state: 'satisfied' },
       { target: 'ac-2_obj.b', state: 'not-satisfied' },
     ],
-    answers: { 'AC-2': 'partial' },
-  },
-  {
-    name: 'a statement, in upper case',
-    findings: [{ target: 'AC-3_smt.a', state: 'satisfied' }],
-    answers: { 'AC-3': 'yes' },
-  },
-  { name: 'no known control', findings: [{ target: 'zz-9_obj', state: 'satisfied' }], answers: {} },
-]
-for (const { name, findings, answers } of FOREIGN) {
+    { 'AC-2': 'partial' },
+  ],
+  'a statement, in upper case': [[{ target: 'AC-3_smt.a', state: 'satisfied' }], { 'AC-3': 'yes' }],
+  'no known control': [[{ target: 'zz-9_obj', state: 'satisfied' }], {}],
+}
+for (const [name, [findings, answers]] of Object.entries(FOREIGN)) {
   t.test(`a foreign document with ${name} answers the items of these controls`, async (t) => {
     const bytes = Buffer.from(JSON.stringify(foreign(findings)))
     const { title, categories } = readAssessment(bytes, { frameworkId: 'nist-800-53' })

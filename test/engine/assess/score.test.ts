@@ -25,31 +25,26 @@ function assessed(
   )
 }
 
-const SCORES: readonly {
-  name: string
-  given: AssessmentCategory[]
-  overall: number | null
-  categories: (number | null)[]
-}[] = [
-  { name: 'everything is implemented', given: assessed([1, [[1, 'yes']]]), overall: 100, categories: [100] },
-  { name: 'nothing is implemented', given: assessed([1, [[1, 'no']]]), overall: 0, categories: [0] },
-  { name: 'half is implemented', given: assessed([1, [[1, 'partial']]]), overall: 50, categories: [50] },
-  { name: 'a number counts as it is', given: assessed([1, [[1, 37]]]), overall: 37, categories: [37] },
-  {
-    name: 'items have weights within their category',
-    given: assessed([
+const SCORES: Readonly<
+  Record<string, readonly [given: AssessmentCategory[], overall: number | null, categories: (number | null)[]]>
+> = {
+  'everything is implemented': [assessed([1, [[1, 'yes']]]), 100, [100]],
+  'nothing is implemented': [assessed([1, [[1, 'no']]]), 0, [0]],
+  'half is implemented': [assessed([1, [[1, 'partial']]]), 50, [50]],
+  'a number counts as it is': [assessed([1, [[1, 37]]]), 37, [37]],
+  'items have weights within their category': [
+    assessed([
       1,
       [
         [3, 'yes'],
         [1, 'no'],
       ],
     ]),
-    overall: 75,
-    categories: [75],
-  },
-  {
-    name: 'categories have weights regardless of their number of items',
-    given: assessed(
+    75,
+    [75],
+  ],
+  'categories have weights regardless of their number of items': [
+    assessed(
       [3, [[1, 'yes']]],
       [
         1,
@@ -60,12 +55,11 @@ const SCORES: readonly {
         ],
       ],
     ),
-    overall: 75,
-    categories: [100, 0],
-  },
-  {
-    name: 'items that are not applicable or unanswered are left out',
-    given: assessed([
+    75,
+    [100, 0],
+  ],
+  'items that are not applicable or unanswered are left out': [
+    assessed([
       1,
       [
         [1, 'yes'],
@@ -73,42 +67,24 @@ const SCORES: readonly {
         [9, 'unanswered'],
       ],
     ]),
-    overall: 100,
-    categories: [100],
-  },
-  {
-    name: 'a category without applicable items is left out',
-    given: assessed([1, [[1, 80]]], [100, [[1, 'not_applicable']]]),
-    overall: 80,
-    categories: [80, null],
-  },
-  {
-    name: 'nothing is applicable',
-    given: assessed([1, [[1, 'not_applicable']]], [1, [[1, 'unanswered']]]),
-    overall: null,
-    categories: [null, null],
-  },
-  {
-    name: '89.5 exactly becomes 90',
-    given: assessed([1, [[1, 89]]], [1, [[1, 90]]]),
-    overall: 90,
-    categories: [89, 90],
-  },
-  {
-    name: 'just below a half is rounded down: 89.4995',
-    given: assessed([500.5, [[1, 89]]], [499.5, [[1, 90]]]),
-    overall: 89,
-    categories: [89, 90],
-  },
-  {
-    name: 'weights that give exactly 89.5, which is 89.49999999999999 in binary',
-    given: assessed([0.3, [[1, 88]]], [0.1, [[1, 88]]], [0.2, [[1, 91]]], [0.6, [[1, 90]]]),
-    overall: 90,
-    categories: [88, 88, 91, 90],
-  },
-  {
-    name: 'the overall score uses the unrounded categories: 49.5 and 49, not 50 and 49',
-    given: assessed(
+    100,
+    [100],
+  ],
+  'a category without applicable items is left out': [
+    assessed([1, [[1, 80]]], [100, [[1, 'not_applicable']]]),
+    80,
+    [80, null],
+  ],
+  'nothing is applicable': [assessed([1, [[1, 'not_applicable']]], [1, [[1, 'unanswered']]]), null, [null, null]],
+  '89.5 exactly becomes 90': [assessed([1, [[1, 89]]], [1, [[1, 90]]]), 90, [89, 90]],
+  'just below a half is rounded down: 89.4995': [assessed([500.5, [[1, 89]]], [499.5, [[1, 90]]]), 89, [89, 90]],
+  'weights that give exactly 89.5, which is 89.49999999999999 in binary': [
+    assessed([0.3, [[1, 88]]], [0.1, [[1, 88]]], [0.2, [[1, 91]]], [0.6, [[1, 90]]]),
+    90,
+    [88, 88, 91, 90],
+  ],
+  'the overall score uses the unrounded categories: 49.5 and 49, not 50 and 49': [
+    assessed(
       [
         1,
         [
@@ -118,11 +94,11 @@ const SCORES: readonly {
       ],
       [1, [[1, 49]]],
     ),
-    overall: 49,
-    categories: [50, 49],
-  },
-]
-for (const { name, given, overall, categories } of SCORES) {
+    49,
+    [50, 49],
+  ],
+}
+for (const [name, [given, overall, categories]] of Object.entries(SCORES)) {
   t.test(name, async (t) => {
     const score = scoreOf(given)
     t.equal(score.overallScore, overall)

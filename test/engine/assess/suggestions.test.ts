@@ -23,10 +23,8 @@ const CASES: readonly { name: string; answers: readonly Answer[]; suggested: str
 for (const { name, answers, suggested } of CASES) {
   t.test(`supersets, ${name}: the suggestion is ${suggested ?? 'none'}`, async (t) => {
     const opened = acmeSite(t)
-    const {
-      organization: acme,
-      administration: { assessments },
-    } = opened
+    const { organization: acme, administration } = opened
+    const { assessments } = administration
     const sources = mappedItems(loadFrameworks().mappings, 'cis-v8', '15.4', 'iso-27001')
     t.ok(Object.keys(sources).length >= 2)
     t.same([...new Set(Object.values(sources))], ['superset'])
@@ -56,11 +54,8 @@ const RELATED: readonly { from: FrameworkId; source: string; to: FrameworkId; it
 for (const { from, source, to, item, relation } of RELATED) {
   const expected = relation === 'superset' ? 'yes' : undefined
   t.test(`${from} ${source} is ${relation} to ${to} ${item}: ${expected ?? 'a hint'}`, async (t) => {
-    const {
-      store,
-      organization: acme,
-      administration: { assessments },
-    } = acmeSite(t)
+    const { store, organization: acme, administration } = acmeSite(t)
+    const { assessments } = administration
     assessments.import(acme, content(from, { [source]: 'yes' }), { complete: true })
     const made = assessments.create(acme, to, 'Autumn', [item])
     const found = suggestionsFor(store, made, store.assessments.categories(made), NOON).get(itemKey(item))
@@ -88,11 +83,8 @@ t.test('a relation over two hops', async (t) => {
 t.test(
   'AI Security, all yes, suggests yes for few items of another framework, and never for tested backups',
   async (t) => {
-    const {
-      store,
-      organization: acme,
-      administration: { assessments },
-    } = acmeSite(t)
+    const { store, organization: acme, administration } = acmeSite(t)
+    const { assessments } = administration
     const all = itemsOf(loadFrameworks().templates['ai-security'].categories as never)
     const answers = Object.fromEntries(all.map(({ id }) => [id, 'yes' as const]))
     assessments.import(acme, content('ai-security', answers), { complete: true })
@@ -110,11 +102,8 @@ t.test(
 
 t.test('the same framework comes first; answered items and completed assessments get no suggestion', async (t) => {
   const opened = acmeSite(t)
-  const {
-    store,
-    organization: acme,
-    administration: { assessments },
-  } = opened
+  const { store, organization: acme, administration } = opened
+  const { assessments } = administration
   assessments.import(acme, content('iso-27001', { 'A.5.20': 'no' }), { complete: true })
   assessments.import(acme, content('cis-v8', { '15.4': 'yes' }), { complete: true })
   const globex = makeOrganization(opened, 'Globex')

@@ -91,27 +91,22 @@ t.test('a CSV file has the documented format', async (t) => {
   )
 })
 
-const ACCEPTED: readonly { name: string; text: string }[] = [
-  { name: 'as exported', text: `${HEADER}\n${ROW}\n` },
-  { name: 'without a line feed at the end', text: `${HEADER}\n${ROW}` },
-  { name: 'with a byte order mark and CRLF', text: `\ufeff${HEADER}\r\n${ROW}\r\n` },
-  { name: 'with CR only', text: `${HEADER}\r${ROW}\r` },
-  {
-    name: 'with semicolons and a decimal comma',
-    text: `${HEADER}\n${ROW.replace('1.5', '1,5')}`.replaceAll(/,(?!5)/g, ';'),
-  },
-  { name: 'with tabs', text: `${HEADER}\n${ROW}`.replaceAll(',', '\t') },
-  { name: 'with all cells quoted', text: `${HEADER}\n${ROW}`.replaceAll(/[^,\n]+/g, '"$&"') },
-  { name: 'with blanks around cells', text: `${HEADER}\n${ROW}`.replaceAll(',', ' , ') },
-  { name: 'with column names in upper case', text: `${HEADER.toUpperCase()}\n${ROW}` },
-  { name: 'with the answer in upper case', text: `${HEADER}\n${ROW.replace('partial', 'PARTIAL')}` },
-  { name: 'with empty rows', text: `\n${HEADER}\n\n,,,,,,,,\n${ROW}\n\n` },
-  {
-    name: 'with columns in another order',
-    text: 'answer,note,recommendation,priority,item_weight,item_title,item_id,category_weight,category\npartial,seen,Lock the doors.,1,1.5,Doors are locked,A.1,2,Access',
-  },
-]
-for (const { name, text } of ACCEPTED) {
+const ACCEPTED: Readonly<Record<string, string>> = {
+  'as exported': `${HEADER}\n${ROW}\n`,
+  'without a line feed at the end': `${HEADER}\n${ROW}`,
+  'with a byte order mark and CRLF': `\ufeff${HEADER}\r\n${ROW}\r\n`,
+  'with CR only': `${HEADER}\r${ROW}\r`,
+  'with semicolons and a decimal comma': `${HEADER}\n${ROW.replace('1.5', '1,5')}`.replaceAll(/,(?!5)/g, ';'),
+  'with tabs': `${HEADER}\n${ROW}`.replaceAll(',', '\t'),
+  'with all cells quoted': `${HEADER}\n${ROW}`.replaceAll(/[^,\n]+/g, '"$&"'),
+  'with blanks around cells': `${HEADER}\n${ROW}`.replaceAll(',', ' , '),
+  'with column names in upper case': `${HEADER.toUpperCase()}\n${ROW}`,
+  'with the answer in upper case': `${HEADER}\n${ROW.replace('partial', 'PARTIAL')}`,
+  'with empty rows': `\n${HEADER}\n\n,,,,,,,,\n${ROW}\n\n`,
+  'with columns in another order':
+    'answer,note,recommendation,priority,item_weight,item_title,item_id,category_weight,category\npartial,seen,Lock the doors.,1,1.5,Doors are locked,A.1,2,Access',
+}
+for (const [name, text] of Object.entries(ACCEPTED)) {
   t.test(`CSV ${name} is read`, async (t) => {
     t.same(readCsv(text).categories, [
       {
@@ -159,131 +154,81 @@ function rowWith(column: string, cell: string): string {
     .join(',')
 }
 
-const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: readonly (string | RegExp)[] }[] = [
-  { name: 'an empty file', text: '', lines: ['row 1: found nothing, expected a row of column names'] },
-  { name: 'only column names', text: HEADER, lines: ['row 2: found nothing, expected a row for each item'] },
+const REFUSED_CSV: Readonly<Record<string, readonly [text: string | Uint8Array, lines: readonly (string | RegExp)[]]>> =
   {
-    name: 'no column names',
-    text: ROW,
-    lines: [/^row 1: there is no column "Access"$/, ...Array(8).fill(/no column/), /found no column category, /],
-  },
-  {
-    name: 'a missing column',
-    text: `${HEADER.replace('priority,', '')}\n${ROW}`,
-    lines: ['row 1: found no column priority'],
-  },
-  { name: 'a duplicate column', text: `${HEADER},note\n${ROW}`, lines: ['row 1: duplicate column note'] },
-  {
-    name: 'an invalid weight',
-    text: `${HEADER}\n${rowWith('category_weight', '0')}`,
-    lines: [
-      'row 2, column category_weight: found 0, expected a number above 0, up to 1000, with at most three decimals',
+    'an empty file': ['', ['row 1: found nothing, expected a row of column names']],
+    'only column names': [HEADER, ['row 2: found nothing, expected a row for each item']],
+    'no column names': [
+      ROW,
+      [/^row 1: there is no column "Access"$/, ...Array(8).fill(/no column/), /found no column category, /],
     ],
-  },
-  {
-    name: 'a weight with four decimals',
-    text: `${HEADER}\n${rowWith('item_weight', '0.1234')}`,
-    lines: [/^row 2, column item_weight: found 0.1234, expected/],
-  },
-  {
-    name: 'a negative weight',
-    text: `${HEADER}\n${rowWith('item_weight', '-1')}`,
-    lines: [/^row 2, column item_weight: found "-1", expected/],
-  },
-  {
-    name: 'a priority out of range',
-    text: `${HEADER}\n${rowWith('priority', '')}`,
-    lines: ['row 2, column priority: found nothing, expected a whole number from 1 (highest) to 5'],
-  },
-  {
-    name: 'an invalid answer',
-    text: `${HEADER}\n${rowWith('answer', 'maybe')}`,
-    lines: [
-      'row 2, column answer: found "maybe", expected yes, partial, no, not_applicable, unanswered or a whole number from 0 to 100',
+    'a missing column': [`${HEADER.replace('priority,', '')}\n${ROW}`, ['row 1: found no column priority']],
+    'a duplicate column': [`${HEADER},note\n${ROW}`, ['row 1: duplicate column note']],
+    'an invalid weight': [
+      `${HEADER}\n${rowWith('category_weight', '0')}`,
+      ['row 2, column category_weight: found 0, expected a number above 0, up to 1000, with at most three decimals'],
     ],
-  },
-  {
-    name: 'an answer above 100',
-    text: `${HEADER}\n${rowWith('answer', '101')}`,
-    lines: [/^row 2, column answer: found 101, /],
-  },
-  {
-    name: 'an id with a blank',
-    text: `${HEADER}\n${rowWith('item_id', 'A 1')}`,
-    lines: [/^row 2, column item_id: found "A 1", /],
-  },
-  {
-    name: 'a title that is too long',
-    text: `${HEADER}\n${rowWith('item_title', 'x'.repeat(ASSESSMENT_LINE_BYTES_MAX + 1))}`,
-    lines: [/^row 2, column item_title: found "x{59}\.\.\., expected one line of 1 to 500 bytes/],
-  },
-  {
-    name: 'a note that is too long',
-    text: `${HEADER}\n${rowWith('note', 'ü'.repeat(ASSESSMENT_NOTE_BYTES_MAX / 2 + 1))}`,
-    lines: [/^row 2, column note: found/],
-  },
-  {
-    name: 'a title with a control character',
-    text: `${HEADER}\n${rowWith('item_title', 'a\u0007b')}`,
-    lines: [/^row 2, column item_title: found "a\\u0007b"/],
-  },
-  {
-    name: 'a duplicate item',
-    text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
-    lines: ['row 3, column item_id: found "a.1", expected an id that is not in row 2'],
-  },
-  {
-    name: 'a category with two weights',
-    text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'A.2').replace(',2,', ',3,')}`,
-    lines: ['row 3, column category_weight: found 3, expected 2 as in row 2'],
-  },
-  {
-    name: 'an extra cell',
-    text: `${HEADER}\n${ROW},more`,
-    lines: ['row 2: found "more" in cell 10, expected a column name above it'],
-  },
-  {
-    name: 'a quote inside a cell',
-    text: `${HEADER}\n${rowWith('note', 'a"b')}`,
-    lines: [/^line 2: found a quote inside a cell/],
-  },
-  {
-    name: 'an unclosed quote',
-    text: `${HEADER}\n${ROW}\n"A`,
-    lines: ['line 3: found a quote that is opened and never closed'],
-  },
-  {
-    name: 'text after a quoted cell',
-    text: `${HEADER}\n"A"x${ROW}`,
-    lines: [/^line 2: found text after a quoted cell/],
-  },
-  {
-    name: 'Latin-1',
-    text: Buffer.from(`${HEADER}\n${ROW}\nB\xfcro,1`, 'latin1'),
-    lines: ['line 3: found bytes that are not UTF-8; save it as UTF-8'],
-  },
-  {
-    name: 'too many rows',
-    text: `${HEADER}${`\n${ROW}`.repeat(ASSESSMENT_ITEMS_MAX + 1)}`,
-    lines: [/^found more than 2000 rows/],
-  },
-  {
-    name: 'an incomplete row',
-    text: `${HEADER}\n"${'x'.repeat(100_000)}`,
-    lines: [/^line 2: found a row of more than 65536 bytes/],
-  },
-  {
-    name: 'several faults',
-    text: `${HEADER}\n${rowWith('answer', '?')}\n\n${rowWith('priority', '9')}\n"Two\nlines",x,B,T,1,1,no,,R`,
-    lines: [
-      /^row 2, column answer/,
-      /^row 4, column priority/,
-      /^row 5, column category: /,
-      /^row 5, column category_weight: /,
+    'a weight with four decimals': [
+      `${HEADER}\n${rowWith('item_weight', '0.1234')}`,
+      [/^row 2, column item_weight: found 0.1234, expected/],
     ],
-  },
-]
-for (const { name, text, lines } of REFUSED_CSV) {
+    'a negative weight': [
+      `${HEADER}\n${rowWith('item_weight', '-1')}`,
+      [/^row 2, column item_weight: found "-1", expected/],
+    ],
+    'a priority out of range': [
+      `${HEADER}\n${rowWith('priority', '')}`,
+      ['row 2, column priority: found nothing, expected a whole number from 1 (highest) to 5'],
+    ],
+    'an invalid answer': [
+      `${HEADER}\n${rowWith('answer', 'maybe')}`,
+      [
+        'row 2, column answer: found "maybe", expected yes, partial, no, not_applicable, unanswered or a whole number from 0 to 100',
+      ],
+    ],
+    'an answer above 100': [`${HEADER}\n${rowWith('answer', '101')}`, [/^row 2, column answer: found 101, /]],
+    'an id with a blank': [`${HEADER}\n${rowWith('item_id', 'A 1')}`, [/^row 2, column item_id: found "A 1", /]],
+    'a title that is too long': [
+      `${HEADER}\n${rowWith('item_title', 'x'.repeat(ASSESSMENT_LINE_BYTES_MAX + 1))}`,
+      [/^row 2, column item_title: found "x{59}\.\.\., expected one line of 1 to 500 bytes/],
+    ],
+    'a note that is too long': [
+      `${HEADER}\n${rowWith('note', 'ü'.repeat(ASSESSMENT_NOTE_BYTES_MAX / 2 + 1))}`,
+      [/^row 2, column note: found/],
+    ],
+    'a title with a control character': [
+      `${HEADER}\n${rowWith('item_title', 'a\u0007b')}`,
+      [/^row 2, column item_title: found "a\\u0007b"/],
+    ],
+    'a duplicate item': [
+      `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
+      ['row 3, column item_id: found "a.1", expected an id that is not in row 2'],
+    ],
+    'a category with two weights': [
+      `${HEADER}\n${ROW}\n${rowWith('item_id', 'A.2').replace(',2,', ',3,')}`,
+      ['row 3, column category_weight: found 3, expected 2 as in row 2'],
+    ],
+    'an extra cell': [`${HEADER}\n${ROW},more`, ['row 2: found "more" in cell 10, expected a column name above it']],
+    'a quote inside a cell': [`${HEADER}\n${rowWith('note', 'a"b')}`, [/^line 2: found a quote inside a cell/]],
+    'an unclosed quote': [`${HEADER}\n${ROW}\n"A`, ['line 3: found a quote that is opened and never closed']],
+    'text after a quoted cell': [`${HEADER}\n"A"x${ROW}`, [/^line 2: found text after a quoted cell/]],
+    'Latin-1': [
+      Buffer.from(`${HEADER}\n${ROW}\nB\xfcro,1`, 'latin1'),
+      ['line 3: found bytes that are not UTF-8; save it as UTF-8'],
+    ],
+    'too many rows': [`${HEADER}${`\n${ROW}`.repeat(ASSESSMENT_ITEMS_MAX + 1)}`, [/^found more than 2000 rows/]],
+    'an incomplete row': [`${HEADER}\n"${'x'.repeat(100_000)}`, [/^line 2: found a row of more than 65536 bytes/]],
+    'several faults': [
+      `${HEADER}\n${rowWith('answer', '?')}\n\n${rowWith('priority', '9')}\n"Two\nlines",x,B,T,1,1,no,,R`,
+      [
+        /^row 2, column answer/,
+        /^row 4, column priority/,
+        /^row 5, column category: /,
+        /^row 5, column category_weight: /,
+      ],
+    ],
+  }
+for (const [name, [text, lines]] of Object.entries(REFUSED_CSV)) {
   t.test(`CSV: ${name} is rejected`, async (t) => {
     const found = faultsOf(() => readCsv(text))
     t.equal(found.length, lines.length, found.join('\n'))
@@ -362,55 +307,38 @@ t.test('only the first of many faults are listed', async (t) => {
 })
 
 const JSON_FILE = { version: 1, framework_id: 'hipaa', title: 'T', categories: [category('C', 1, [item('A', 'yes')])] }
-const REFUSED_JSON: readonly {
-  name: string
-  change: (file: Record<string, unknown>) => unknown
-  lines: readonly RegExp[]
-}[] = [
-  { name: 'another version', change: (file) => ({ ...file, version: 2 }), lines: [/^version: found 2, expected 1$/] },
-  {
-    name: 'an unknown framework',
-    change: (file) => ({ ...file, framework_id: 'cis' }),
-    lines: [/^framework_id: found "cis", expected one of ai-security, /],
-  },
-  {
-    name: 'no categories',
-    change: (file) => ({ ...file, categories: [] }),
-    lines: [/^categories: found a list of 0, expected at least one category$/],
-  },
-  {
-    name: 'categories that are not a list',
-    change: (file) => ({ ...file, categories: {} }),
-    lines: [/^categories: found an object, expected a list of categories$/],
-  },
-  {
-    name: 'an additional field',
-    change: (file) => ({ ...file, colour: 'red' }),
-    lines: [/^colour: there is no such field$/],
-  },
-  {
-    name: 'an additional field in an item',
-    change: (file) => ({ ...file, categories: [category('C', 1, [{ ...item('A', 1), x: 1 } as never])] }),
-    lines: [/^categories\[0\]\.items\[0\]\.x: there is no such field$/],
-  },
-  {
-    name: 'an invalid answer',
-    change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 'ja' as never), item('B', 1.5)])] }),
-    lines: [/^categories\[0\]\.items\[0\]\.answer: found "ja", expected yes/, /items\[1\]\.answer: found 1.5/],
-  },
-  {
-    name: 'half a surrogate pair',
-    change: (file) => ({ ...file, title: '\ud800' }),
-    lines: [/^title: found "\\ud800", expected one line/],
-  },
-  {
-    name: 'a duplicate item',
-    change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 1)]), category('D', 1, [item('a', 1)])] }),
-    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which is already at categories\[0\]/],
-  },
-  {
-    name: 'too many items in all',
-    change: (file) => ({
+const REFUSED_JSON: Readonly<
+  Record<string, readonly [change: (file: Record<string, unknown>) => unknown, lines: readonly RegExp[]]>
+> = {
+  'another version': [(file) => ({ ...file, version: 2 }), [/^version: found 2, expected 1$/]],
+  'an unknown framework': [
+    (file) => ({ ...file, framework_id: 'cis' }),
+    [/^framework_id: found "cis", expected one of ai-security, /],
+  ],
+  'no categories': [
+    (file) => ({ ...file, categories: [] }),
+    [/^categories: found a list of 0, expected at least one category$/],
+  ],
+  'categories that are not a list': [
+    (file) => ({ ...file, categories: {} }),
+    [/^categories: found an object, expected a list of categories$/],
+  ],
+  'an additional field': [(file) => ({ ...file, colour: 'red' }), [/^colour: there is no such field$/]],
+  'an additional field in an item': [
+    (file) => ({ ...file, categories: [category('C', 1, [{ ...item('A', 1), x: 1 } as never])] }),
+    [/^categories\[0\]\.items\[0\]\.x: there is no such field$/],
+  ],
+  'an invalid answer': [
+    (file) => ({ ...file, categories: [category('C', 1, [item('A', 'ja' as never), item('B', 1.5)])] }),
+    [/^categories\[0\]\.items\[0\]\.answer: found "ja", expected yes/, /items\[1\]\.answer: found 1.5/],
+  ],
+  'half a surrogate pair': [(file) => ({ ...file, title: '\ud800' }), [/^title: found "\\ud800", expected one line/]],
+  'a duplicate item': [
+    (file) => ({ ...file, categories: [category('C', 1, [item('A', 1)]), category('D', 1, [item('a', 1)])] }),
+    [/^categories\[1\]\.items\[0\]\.id: found "a", which is already at categories\[0\]/],
+  ],
+  'too many items in all': [
+    (file) => ({
       ...file,
       categories: [0, 1].map((at) =>
         category(
@@ -420,10 +348,10 @@ const REFUSED_JSON: readonly {
         ),
       ),
     }),
-    lines: [/^categories: found 2002 items, expected at most 2000$/],
-  },
-]
-for (const { name, change, lines } of REFUSED_JSON) {
+    [/^categories: found 2002 items, expected at most 2000$/],
+  ],
+}
+for (const [name, [change, lines]] of Object.entries(REFUSED_JSON)) {
   t.test(`JSON: ${name} is rejected`, async (t) => {
     const found = faultsOf(() => readAssessment(Buffer.from(JSON.stringify(change(JSON_FILE)))))
     t.equal(found.length, lines.length, found.join('\n'))

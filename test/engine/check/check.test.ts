@@ -291,12 +291,7 @@ function putClients(store: Store, id: string, clients: readonly Partial<typeof C
   store.clientDays.write(id, [{ ...first, bytes: writer.end(0) }], 0, CLIENT_BYTES_MAX)
 }
 
-interface Row {
-  readonly name: string
-  readonly table: string
-  readonly damage: (site: Site, table: string) => void
-  readonly finds: RegExp
-}
+type Row = readonly [table: string, name: string, damage: (site: Site, table: string) => void, finds: RegExp]
 
 const SEALED = [
   ...['organizations', 'members', 'audit-log', 'api-keys', 'monitoring-tokens', 'token-bindings', 'sources', 'rejects'],
@@ -410,171 +405,159 @@ const MISSING: Readonly<Record<string, RegExp>> = {
 }
 
 const ROWS: readonly Row[] = [
-  ...SEALED.map((table) => ({
-    name: `a byte of a record in ${table} is flipped`,
-    table,
-    damage: record(flipped),
-    finds:
+  ...SEALED.map(
+    (table): Row => [
+      table,
+      `a byte of a record in ${table} is flipped`,
+      record(flipped),
       /found .*the checksum does not match; restore a backup, expected a valid record at [0-9a-f.]+$|^\S+ of \S+: found unexpected fields at .*the checksum does not match/,
-  })),
-  ...SEALED.filter((table) => table !== 'organizations').map((table) => ({
-    name: `a record in ${table} belongs to an unknown organization`,
-    table,
-    damage: movedTo((key) => Buffer.concat([Buffer.alloc(16, 9), key.subarray(16)])),
-    finds: /of 09090909-0909-0909-0909-090909090909: found a record at 09+\S*, expected an organization of that id$/,
-  })),
-  ...OF_USERS.map((table) => ({
-    name: `a byte of a record in ${table} flips`,
-    table,
-    damage: record(flipped),
-    finds: /the checksum does not match; restore a backup/,
-  })),
-  ...KEYED.map((table) => ({
-    name: `a record in ${table} is stored under another key`,
-    table,
-    damage: movedTo(otherLast),
-    finds: /: found a record at [0-9a-f.]+, expected its key, [0-9a-f.]+$/,
-  })),
-  ...['read-lines', 'buffer', 'seen', 'seen-pages', 'daily-use', 'coverage-sensors', 'alert-outcomes'].map((table) => ({
-    name: `a key in ${table} is too long`,
-    table,
-    damage: movedTo(longer),
-    finds: /found a key of \d+ bytes, \S+, expected \d+ bytes$/,
-  })),
-  ...Object.entries(MISSING).map(([table, finds]) => ({
-    name: `a record in ${table} is missing`,
-    table,
-    damage: record(gone),
-    finds,
-  })),
-  {
-    name: 'pages of ranges without their head',
-    table: 'seen',
-    damage: record(gone, -1),
-    finds: /^seen-pages of \S+: found a record at \S+ without one in seen, expected both$/,
-  },
-  {
-    name: 'a removed organization exists',
-    table: 'organization-removals',
-    damage: ({ store, id }) => store.removals.put({ organizationId: id, name: 'Acme', removedAtMs: NOON }),
-    finds: /an organization that was removed, expected none of that id$/,
-  },
-  {
-    name: 'a record of a later release',
-    table: 'members',
-    damage: record((bytes) => sealRecord(9, bytes.subarray(5))),
-    finds: /found member: found version 9, this release reads 1 to 1, expected a valid record/,
-  },
-  {
-    name: 'a record of another type with a valid checksum',
-    table: 'scans',
-    damage: record(() => sealRecord(1, Buffer.of(0xc0))),
-    finds: /found unexpected fields at \S+ \(Cannot .*\), expected the current format$/,
-  },
-  {
-    name: 'a name without an organization',
-    table: 'organization-names',
-    damage: record(() => Buffer.alloc(16, 7)),
-    finds: /^organization-names of no organization: found an entry at \S+, expected a record in organizations with/,
-  },
-  {
-    name: 'a missing audit entry',
-    table: 'audit-log',
-    damage: record(gone, 2),
-    finds: /^audit-log of \S+: found entry 4 after 2, expected 3$/,
-  },
-  {
-    name: 'the hash of a revoked key',
-    table: 'api-keys',
-    damage: ({ store, id }) => {
+    ],
+  ),
+  ...SEALED.filter((table) => table !== 'organizations').map(
+    (table): Row => [
+      table,
+      `a record in ${table} belongs to an unknown organization`,
+      movedTo((key) => Buffer.concat([Buffer.alloc(16, 9), key.subarray(16)])),
+      /of 09090909-0909-0909-0909-090909090909: found a record at 09+\S*, expected an organization of that id$/,
+    ],
+  ),
+  ...OF_USERS.map(
+    (table): Row => [
+      table,
+      `a byte of a record in ${table} flips`,
+      record(flipped),
+      /the checksum does not match; restore a backup/,
+    ],
+  ),
+  ...KEYED.map(
+    (table): Row => [
+      table,
+      `a record in ${table} is stored under another key`,
+      movedTo(otherLast),
+      /: found a record at [0-9a-f.]+, expected its key, [0-9a-f.]+$/,
+    ],
+  ),
+  ...['read-lines', 'buffer', 'seen', 'seen-pages', 'daily-use', 'coverage-sensors', 'alert-outcomes'].map(
+    (table): Row => [
+      table,
+      `a key in ${table} is too long`,
+      movedTo(longer),
+      /found a key of \d+ bytes, \S+, expected \d+ bytes$/,
+    ],
+  ),
+  ...Object.entries(MISSING).map(
+    ([table, finds]): Row => [table, `a record in ${table} is missing`, record(gone), finds],
+  ),
+  [
+    'seen',
+    'pages of ranges without their head',
+    record(gone, -1),
+    /^seen-pages of \S+: found a record at \S+ without one in seen, expected both$/,
+  ],
+  [
+    'organization-removals',
+    'a removed organization exists',
+    ({ store, id }) => store.removals.put({ organizationId: id, name: 'Acme', removedAtMs: NOON }),
+    /an organization that was removed, expected none of that id$/,
+  ],
+  [
+    'members',
+    'a record of a later release',
+    record((bytes) => sealRecord(9, bytes.subarray(5))),
+    /found member: found version 9, this release reads 1 to 1, expected a valid record/,
+  ],
+  [
+    'scans',
+    'a record of another type with a valid checksum',
+    record(() => sealRecord(1, Buffer.of(0xc0))),
+    /found unexpected fields at \S+ \(Cannot .*\), expected the current format$/,
+  ],
+  [
+    'organization-names',
+    'a name without an organization',
+    record(() => Buffer.alloc(16, 7)),
+    /^organization-names of no organization: found an entry at \S+, expected a record in organizations with/,
+  ],
+  ['audit-log', 'a missing audit entry', record(gone, 2), /^audit-log of \S+: found entry 4 after 2, expected 3$/],
+  [
+    'api-keys',
+    'the hash of a revoked key',
+    ({ store, id }) => {
       for (const key of store.apiKeys.ofOrganization(id)) store.apiKeys.replace({ ...key, revokedAtMs: NOON })
     },
-    finds: /^api-key-hashes of .*found an entry at \S+, expected a record in api-keys with that entry$/,
-  },
-  {
-    name: 'a binding with another hash',
-    table: 'token-bindings',
-    damage: changed(() => ({ tokenHash: 'ab' })),
-    finds: /found a binding of the token \S+, expected a token with this id and this hash$/,
-  },
-  {
-    name: 'more messages counted than received',
-    table: 'sources',
-    damage: changed(() => ({ received: 1 })),
-    finds: /^sources of \S+: found -2 messages of tcp not counted, expected 0 or more$/,
-  },
-  {
-    name: 'a rejected message of another organization',
-    table: 'rejects',
-    damage: changed(() => ({ organizationId: NO_ORGANIZATION })),
-    finds: /^rejects of \S+: found a record at \S+, expected its key, 0000/,
-  },
-  {
-    name: 'truncated hashes of messages',
-    table: 'read-lines',
-    damage: record((bytes) => sealRecord(1, bytes.subarray(5, -1))),
-    finds: /hashes of log messages: 1 versions fill 24 bytes of 23/,
-  },
-  {
-    name: 'a missing queue state',
-    table: 'buffer',
-    damage: record(gone, -1),
-    finds: /1 chunks without the queue's state/,
-  },
-  {
-    name: 'a moved chunk',
-    table: 'buffer',
-    damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), u64Bytes(5)])),
-    finds: /the next sequence 7, expected 8$/,
-  },
-  {
-    name: 'descending sequences',
-    table: 'buffer',
-    damage: record(() => stateBytes(3, 5, 0), -1),
-    finds: /the sequences 5 to 3, expected whole numbers/,
-  },
-  {
-    name: 'a wrong footprint',
-    table: 'buffer',
-    damage: record(() => stateBytes(7, 4, 12), -1),
-    finds: /a footprint of 12 bytes, expected \d+$/,
-  },
-  {
-    name: 'waiting events that have been removed',
-    table: 'buffer',
-    damage: record(() => stateBytes(7, 7, 0), -1),
-    finds: /1 chunks, expected none, since the queue is empty$/,
-  },
-  {
-    name: 'missing older events',
-    table: 'buffer',
-    damage: record(() => stateBytes(7, 2, 0), -1),
-    finds: /4 as the oldest entry, expected 2$/,
-  },
-  {
-    name: 'an entry that is not an event',
-    table: 'buffer',
-    damage: record(() => chunkBytes([Buffer.of(1), Buffer.of(2), Buffer.of(3)])),
-    finds: /in entry 4: .*, expected a valid entry$/,
-  },
-  {
-    name: 'wrong lengths in a chunk',
-    table: 'buffer',
-    damage: record(() => sealRecord(1, Buffer.from('00000000000000000100ff00', 'hex'))),
-    finds: /queue: 1 entries fill \d+ bytes, their chunk has 12/,
-  },
-  ...[[1, 5, 4, 9], [1], [], [5, 1]].map((ranges) => ({
-    name: `the ranges [${ranges}]`,
-    table: 'seen',
-    damage: changed(() => ({ ranges })),
-    finds: /^seen of \S+: found the ranges [\d ]*, expected pairs that ascend from \d+ to \d+$/,
-  })),
-  {
-    name: 'a page of ranges reaches beyond its last sequence',
-    table: 'seen-pages',
-    damage: changed(() => ({ ranges: [1, 2 ** 40] })),
-    finds: /found the ranges 1 1099511627776, expected pairs that ascend from 0 to \d+$/,
-  },
+    /^api-key-hashes of .*found an entry at \S+, expected a record in api-keys with that entry$/,
+  ],
+  [
+    'token-bindings',
+    'a binding with another hash',
+    changed(() => ({ tokenHash: 'ab' })),
+    /found a binding of the token \S+, expected a token with this id and this hash$/,
+  ],
+  [
+    'sources',
+    'more messages counted than received',
+    changed(() => ({ received: 1 })),
+    /^sources of \S+: found -2 messages of tcp not counted, expected 0 or more$/,
+  ],
+  [
+    'rejects',
+    'a rejected message of another organization',
+    changed(() => ({ organizationId: NO_ORGANIZATION })),
+    /^rejects of \S+: found a record at \S+, expected its key, 0000/,
+  ],
+  [
+    'read-lines',
+    'truncated hashes of messages',
+    record((bytes) => sealRecord(1, bytes.subarray(5, -1))),
+    /hashes of log messages: 1 versions fill 24 bytes of 23/,
+  ],
+  ['buffer', 'a missing queue state', record(gone, -1), /1 chunks without the queue's state/],
+  [
+    'buffer',
+    'a moved chunk',
+    movedTo((key) => Buffer.concat([key.subarray(0, 16), u64Bytes(5)])),
+    /the next sequence 7, expected 8$/,
+  ],
+  [
+    'buffer',
+    'descending sequences',
+    record(() => stateBytes(3, 5, 0), -1),
+    /the sequences 5 to 3, expected whole numbers/,
+  ],
+  ['buffer', 'a wrong footprint', record(() => stateBytes(7, 4, 12), -1), /a footprint of 12 bytes, expected \d+$/],
+  [
+    'buffer',
+    'waiting events that have been removed',
+    record(() => stateBytes(7, 7, 0), -1),
+    /1 chunks, expected none, since the queue is empty$/,
+  ],
+  ['buffer', 'missing older events', record(() => stateBytes(7, 2, 0), -1), /4 as the oldest entry, expected 2$/],
+  [
+    'buffer',
+    'an entry that is not an event',
+    record(() => chunkBytes([Buffer.of(1), Buffer.of(2), Buffer.of(3)])),
+    /in entry 4: .*, expected a valid entry$/,
+  ],
+  [
+    'buffer',
+    'wrong lengths in a chunk',
+    record(() => sealRecord(1, Buffer.from('00000000000000000100ff00', 'hex'))),
+    /queue: 1 entries fill \d+ bytes, their chunk has 12/,
+  ],
+  ...[[1, 5, 4, 9], [1], [], [5, 1]].map(
+    (ranges): Row => [
+      'seen',
+      `the ranges [${ranges}]`,
+      changed(() => ({ ranges })),
+      /^seen of \S+: found the ranges [\d ]*, expected pairs that ascend from \d+ to \d+$/,
+    ],
+  ),
+  [
+    'seen-pages',
+    'a page of ranges reaches beyond its last sequence',
+    changed(() => ({ ranges: [1, 2 ** 40] })),
+    /found the ranges 1 1099511627776, expected pairs that ascend from 0 to \d+$/,
+  ],
   ...(
     [
       [
@@ -598,60 +581,55 @@ const ROWS: readonly Row[] = [
       ['a sketch in an unknown format', { clients: Buffer.of(0, 1, 2) }, /a sketch of 3 bytes/],
       ['a damaged sketch of the clients of the API', { apiClients: Buffer.from([7]) }, /a sketch of 1 bytes/],
     ] as const
-  ).map(([name, change, finds]) => ({
-    name: `evidence: ${name}`,
-    table: 'evidence',
-    damage: changed(() => change),
-    finds,
-  })),
-  {
-    name: 'clients with more matches than their platform',
-    table: 'clients',
-    damage: ({ store, id }) => putClients(store, id, [{ client: '10.0.0.1', matches: 70 }]),
-    finds: /^clients of \S+: found 70 matches by client of \S+ on day \d+, expected at most \d$/,
-  },
-  {
-    name: 'a client twice',
-    table: 'clients',
-    damage: ({ store, id }) => putClients(store, id, [CLIENT, CLIENT]),
-    finds: /found the client 10\.0\.0\.1 {2}twice in/,
-  },
-  {
-    name: 'a record without clients',
-    table: 'clients',
-    damage: ({ store, id }) => putClients(store, id, []),
-    finds: /found 0 clients of \S+ on day \d+, expected 1 to 1000$/,
-  },
-  {
-    name: 'clients of another day',
-    table: 'clients',
-    damage: ({ store, id }) => putClients(store, id, [{ ...CLIENT, lastSeenMs: NOON - DAY_MS }]),
-    finds: /expected one of that day$/,
-  },
-  {
-    name: 'more clients in the list than are counted',
-    table: 'client-summary-totals',
-    damage: changed(() => ({ clients: 0 })),
-    finds: /^client-summary-totals of \S+: found 0 clients, expected \d$/,
-  },
-  {
-    name: 'days of a client that are not in order',
-    table: 'client-summaries',
-    damage: changed(() => ({ days: new Uint8Array(Float64Array.of(9, 1, 0, 0, 0, 8, 1, 0, 0, 0).buffer) })),
-    finds: /^client-summaries of \S+: found the days of \S+, expected days in order from \d+$/,
-  },
-  {
-    name: 'fewer platforms in the history than found',
-    table: 'history',
-    damage: changed(() => ({ platforms: [] })),
-    finds: /found 0 AI platforms and 0 others in the scan of \d+, expected \d and \d$/,
-  },
-  {
-    name: 'a report schedule without its mail channel',
-    table: 'report-schedules',
-    damage: changed(() => ({ channelId: '11111111-1111-4111-8111-111111111111' })),
-    finds: /^report-schedules of \S+: found a record at \S+ without one in alert-channels, expected both$/,
-  },
+  ).map(([name, change, finds]): Row => ['evidence', `evidence: ${name}`, changed(() => change), finds]),
+  [
+    'clients',
+    'clients with more matches than their platform',
+    ({ store, id }) => putClients(store, id, [{ client: '10.0.0.1', matches: 70 }]),
+    /^clients of \S+: found 70 matches by client of \S+ on day \d+, expected at most \d$/,
+  ],
+  [
+    'clients',
+    'a client twice',
+    ({ store, id }) => putClients(store, id, [CLIENT, CLIENT]),
+    /found the client 10\.0\.0\.1 {2}twice in/,
+  ],
+  [
+    'clients',
+    'a record without clients',
+    ({ store, id }) => putClients(store, id, []),
+    /found 0 clients of \S+ on day \d+, expected 1 to 1000$/,
+  ],
+  [
+    'clients',
+    'clients of another day',
+    ({ store, id }) => putClients(store, id, [{ ...CLIENT, lastSeenMs: NOON - DAY_MS }]),
+    /expected one of that day$/,
+  ],
+  [
+    'client-summary-totals',
+    'more clients in the list than are counted',
+    changed(() => ({ clients: 0 })),
+    /^client-summary-totals of \S+: found 0 clients, expected \d$/,
+  ],
+  [
+    'client-summaries',
+    'days of a client that are not in order',
+    changed(() => ({ days: new Uint8Array(Float64Array.of(9, 1, 0, 0, 0, 8, 1, 0, 0, 0).buffer) })),
+    /^client-summaries of \S+: found the days of \S+, expected days in order from \d+$/,
+  ],
+  [
+    'history',
+    'fewer platforms in the history than found',
+    changed(() => ({ platforms: [] })),
+    /found 0 AI platforms and 0 others in the scan of \d+, expected \d and \d$/,
+  ],
+  [
+    'report-schedules',
+    'a report schedule without its mail channel',
+    changed(() => ({ channelId: '11111111-1111-4111-8111-111111111111' })),
+    /^report-schedules of \S+: found a record at \S+ without one in alert-channels, expected both$/,
+  ],
   ...(
     [
       ['days in disorder', [2, 2].map((day) => ({ day, approved: 0, notApproved: 1 })), /day 2 after day 2/],
@@ -670,149 +648,159 @@ const ROWS: readonly Row[] = [
         /0 and 0 clients on day 1, expected those of its sketches$/,
       ],
     ] as const
-  ).map(([name, days, finds]) => ({
-    name: `daily use: ${name}`,
-    table: 'daily-use',
-    damage: ({ store, id }: Site) => store.dailyUse.put(id, days),
-    finds,
-  })),
-  {
-    name: 'the last decision is missing in the history',
-    table: 'decision-history',
-    damage: record(gone, -1),
-    finds: /decision 2 about claude, expected the one of the history$/,
-  },
-  {
-    name: 'another expiry than in the history',
-    table: 'decisions',
-    damage: changed<Record<string, object>>(({ claude }) => ({ claude: { ...claude, expiresAtMs: 7 } })),
-    finds: /decision 2 about claude, expected the one of the history$/,
-  },
+  ).map(
+    ([name, days, finds]): Row => [
+      'daily-use',
+      `daily use: ${name}`,
+      ({ store, id }: Site) => store.dailyUse.put(id, days),
+      finds,
+    ],
+  ),
+  [
+    'decision-history',
+    'the last decision is missing in the history',
+    record(gone, -1),
+    /decision 2 about claude, expected the one of the history$/,
+  ],
+  [
+    'decisions',
+    'another expiry than in the history',
+    changed<Record<string, object>>(({ claude }) => ({ claude: { ...claude, expiresAtMs: 7 } })),
+    /decision 2 about claude, expected the one of the history$/,
+  ],
   ...(
     [
       ['a completed scan without an end', { completedAtMs: 0 }],
       ['a completed scan with a reason', { failure: 'why' }],
       ['a running scan with an end', { status: 'running' }],
     ] as const
-  ).map(([name, change]) => ({
-    name,
-    table: 'scans',
-    damage: changed(() => change),
-    finds: /the \S+ scan \S+ from \d+ to \d+, ".*", expected times and a reason of that status$/,
-  })),
-  {
-    name: 'two pending scans',
-    table: 'scans',
-    damage: changed(() => ({ status: 'pending', startedAtMs: 0, completedAtMs: 0 })),
-    finds: /2 pending scans and 0 running ones, expected one of each at most$/,
-  },
-  {
-    name: 'a request for a missing scan',
-    table: 'scan-requests',
-    damage: changed(() => ({ requestedAtMs: 1 })),
-    finds: /^scan-requests of \S+: found a request of scan \S+, gone, expected pending$/,
-  },
-  {
-    name: 'a completed assessment without a result',
-    table: 'assessments',
-    damage: changed(() => ({ result: null, completedAtMs: 0 })),
-    finds: /found \S+, completed, completed at 0, expected a time and a result$/,
-  },
-  {
-    name: "a score missing from the API's list",
-    table: 'assessments',
-    damage: changed<{ result: object }>(({ result }) => ({ result: { ...result, overallScore: 99 } })),
-    finds: /^published of \S+: found 1 of scores, expected the 1 in the records$/,
-  },
-  {
-    name: "a recommendation that differs from the API's list",
-    table: 'recommendations',
-    damage: changed(() => ({ title: 'Other' })),
-    finds: /found 1 of recommendations, expected the 1 in the records$/,
-  },
-  {
-    name: 'a missing part',
-    table: 'published',
-    damage: record(gone, 1),
-    finds: /^published of \S+: found 0 elements of discovery with the tag \S+, expected 2 with \S+, as in its head$/,
-  },
+  ).map(
+    ([name, change]): Row => [
+      'scans',
+      name,
+      changed(() => change),
+      /the \S+ scan \S+ from \d+ to \d+, ".*", expected times and a reason of that status$/,
+    ],
+  ),
+  [
+    'scans',
+    'two pending scans',
+    changed(() => ({ status: 'pending', startedAtMs: 0, completedAtMs: 0 })),
+    /2 pending scans and 0 running ones, expected one of each at most$/,
+  ],
+  [
+    'scan-requests',
+    'a request for a missing scan',
+    changed(() => ({ requestedAtMs: 1 })),
+    /^scan-requests of \S+: found a request of scan \S+, gone, expected pending$/,
+  ],
+  [
+    'assessments',
+    'a completed assessment without a result',
+    changed(() => ({ result: null, completedAtMs: 0 })),
+    /found \S+, completed, completed at 0, expected a time and a result$/,
+  ],
+  [
+    'assessments',
+    "a score missing from the API's list",
+    changed<{ result: object }>(({ result }) => ({ result: { ...result, overallScore: 99 } })),
+    /^published of \S+: found 1 of scores, expected the 1 in the records$/,
+  ],
+  [
+    'recommendations',
+    "a recommendation that differs from the API's list",
+    changed(() => ({ title: 'Other' })),
+    /found 1 of recommendations, expected the 1 in the records$/,
+  ],
+  [
+    'published',
+    'a missing part',
+    record(gone, 1),
+    /^published of \S+: found 0 elements of discovery with the tag \S+, expected 2 with \S+, as in its head$/,
+  ],
   ...(
     [
       ['a head with another tag', 0, 0],
       ['a head with a count that is too high', 19, 0],
       ['an element that differs', 404, 1],
     ] as const
-  ).map(([name, byte, at]) => ({
-    name,
-    table: 'published',
-    damage: record((bytes) => resealed(bytes, byte), at),
-    finds: /elements of discovery with the tag \S+, expected \d+ with \S+, as in its head$/,
-  })),
+  ).map(
+    ([name, byte, at]): Row => [
+      'published',
+      name,
+      record((bytes) => resealed(bytes, byte), at),
+      /elements of discovery with the tag \S+, expected \d+ with \S+, as in its head$/,
+    ],
+  ),
   ...(
     [
       ['a prepared body that differs', 3],
       ['a compressed body that differs', 2],
     ] as const
-  ).map(([name, at]) => ({
-    name,
-    table: 'published',
-    damage: record((bytes) => resealed(bytes, 30), at),
-    finds: /^published of \S+: found another ready body of discovery, expected that of its parts$/,
-  })),
-  {
-    name: 'a use of a nonexistent key',
-    table: 'key-uses',
-    damage: movedTo(otherLast),
-    finds: /^key-uses of \S+: found a record at \S+ without one in api-keys, expected both$/,
-  },
-  ...['api-versions', 'registry-versions'].map((table) => ({
-    name: `a version in ${table} in an unknown format`,
-    table,
-    damage: record(() => Buffer.from('x')),
-    finds: /found the version NaN, expected a whole number from 1$/,
-  })),
-  {
-    name: 'an identity without a user',
-    table: 'federated-identities',
-    damage: changed(() => ({ userId: newUuid() })),
-    finds: /^federated-identities of \S+: found a record at \S+ without one in users, expected both$/,
-  },
-  {
-    name: 'a removed member who is a member',
-    table: 'removed-members',
-    damage: ({ store, id }) => {
+  ).map(
+    ([name, at]): Row => [
+      'published',
+      name,
+      record((bytes) => resealed(bytes, 30), at),
+      /^published of \S+: found another ready body of discovery, expected that of its parts$/,
+    ],
+  ),
+  [
+    'key-uses',
+    'a use of a nonexistent key',
+    movedTo(otherLast),
+    /^key-uses of \S+: found a record at \S+ without one in api-keys, expected both$/,
+  ],
+  ...['api-versions', 'registry-versions'].map(
+    (table): Row => [
+      table,
+      `a version in ${table} in an unknown format`,
+      record(() => Buffer.from('x')),
+      /found the version NaN, expected a whole number from 1$/,
+    ],
+  ),
+  [
+    'federated-identities',
+    'an identity without a user',
+    changed(() => ({ userId: newUuid() })),
+    /^federated-identities of \S+: found a record at \S+ without one in users, expected both$/,
+  ],
+  [
+    'removed-members',
+    'a removed member who is a member',
+    ({ store, id }) => {
       const removed = { organizationId: id, name: 'alice@acme.example', role: 'viewer', removedAtMs: NOON } as const
       store.environment.write(() => store.removedMembers.put({ ...removed, identities: [] }))
     },
-    finds: /^removed-members of \S+: found the member "\S+", expected none of this name$/,
-  },
-  {
-    name: 'a provider of another organization',
-    table: 'identity-providers',
-    damage: changed(() => ({ organizationId: newUuid() })),
-    finds: /^identity-providers of \S+: found a record at \S+, expected its key, /,
-  },
-  {
-    name: 'an invalid custom platform',
-    table: 'own-platforms',
-    damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
-    finds: /^own-platforms of \S+: found the entry corp-llm, expected one of a registry file$/,
-  },
-  {
-    name: 'a release of the registry that was changed',
-    table: 'registry-releases',
-    damage: ({ store }) => {
+    /^removed-members of \S+: found the member "\S+", expected none of this name$/,
+  ],
+  [
+    'identity-providers',
+    'a provider of another organization',
+    changed(() => ({ organizationId: newUuid() })),
+    /^identity-providers of \S+: found a record at \S+, expected its key, /,
+  ],
+  [
+    'own-platforms',
+    'an invalid custom platform',
+    changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
+    /^own-platforms of \S+: found the entry corp-llm, expected one of a registry file$/,
+  ],
+  [
+    'registry-releases',
+    'a release of the registry that was changed',
+    ({ store }) => {
       const release = store.registryReleases.get('2026.11.24')
       if (release !== undefined) store.registryReleases.put({ ...release, bytes: Buffer.from('other') })
     },
-    finds: /found the SHA-256 [0-9a-f]{64}, expected [0-9a-f]{64}$/,
-  },
-  {
-    name: 'a list unknown to the API',
-    table: 'published',
-    damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
-    finds: /found a list 9, expected one that the API has$/,
-  },
+    /found the SHA-256 [0-9a-f]{64}, expected [0-9a-f]{64}$/,
+  ],
+  [
+    'published',
+    'a list unknown to the API',
+    movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
+    /found a list 9, expected one that the API has$/,
+  ],
 ]
 
 function stateBytes(next: number, first: number, footprint: number): Buffer {
@@ -849,7 +837,7 @@ t.test('a store written by the programs passes, and every table has a record', a
   t.ok(asked.length > 0)
 })
 
-for (const { name, table, damage, finds } of ROWS) {
+for (const [table, name, damage, finds] of ROWS) {
   t.test(`found: ${name}`, async (t) => {
     const site = made(t, { unchecked: true })
     site.store.environment.write(() => damage(site, table))

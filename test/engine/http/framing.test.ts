@@ -16,45 +16,22 @@ const BEHIND = request('', '', 'GET', '/behind')
 /**
  * `statuses`: all allowed answers. `mayBeNone`: uWebSockets.js may also close without an answer.
  */
-const ROWS: readonly { name: string; bytes: string; statuses: readonly number[]; mayBeNone?: boolean }[] = [
-  { name: 'two lengths', bytes: request('Content-Length: 5\r\nContent-Length: 0\r\n', 'hello'), statuses: [400] },
-  {
-    name: 'the same length twice',
-    bytes: request('Content-Length: 5\r\nContent-Length: 5\r\n', 'hello'),
-    statuses: [400],
-  },
-  {
-    name: 'two lengths, to HEAD',
-    bytes: request('Content-Length: 0\r\nContent-Length: 0\r\n', '', 'HEAD'),
-    statuses: [400],
-  },
-  {
-    name: 'two lengths, the second of which hides a request',
-    bytes: request(`Content-Length: 0\r\nContent-Length: ${BEHIND.length}\r\n`, BEHIND),
-    statuses: [400],
-    mayBeNone: true,
-  },
-  { name: 'a last answer', bytes: request('', '', 'GET', '/last'), statuses: [400] },
-  { name: 'a last answer to HEAD', bytes: request('', '', 'HEAD', '/last'), statuses: [400] },
-  { name: 'a late last answer', bytes: request('', '', 'GET', '/last-later'), statuses: [400] },
-  {
-    name: 'a last answer to a request with a body',
-    bytes: request('Content-Length: 5\r\n', 'hello', 'POST', '/last'),
-    statuses: [400],
-  },
-  {
-    name: 'a request after a last answer',
-    bytes: request('', '', 'GET', '/last') + BEHIND,
-    statuses: [400],
-    mayBeNone: true,
-  },
-  {
-    name: 'a request after a last answer to HEAD',
-    bytes: request('', '', 'HEAD', '/last') + BEHIND,
-    statuses: [400],
-    mayBeNone: true,
-  },
-]
+const ROWS: Readonly<Record<string, readonly [bytes: string, statuses: readonly number[], mayBeNone?: boolean]>> = {
+  'two lengths': [request('Content-Length: 5\r\nContent-Length: 0\r\n', 'hello'), [400]],
+  'the same length twice': [request('Content-Length: 5\r\nContent-Length: 5\r\n', 'hello'), [400]],
+  'two lengths, to HEAD': [request('Content-Length: 0\r\nContent-Length: 0\r\n', '', 'HEAD'), [400]],
+  'two lengths, the second of which hides a request': [
+    request(`Content-Length: 0\r\nContent-Length: ${BEHIND.length}\r\n`, BEHIND),
+    [400],
+    true,
+  ],
+  'a last answer': [request('', '', 'GET', '/last'), [400]],
+  'a last answer to HEAD': [request('', '', 'HEAD', '/last'), [400]],
+  'a late last answer': [request('', '', 'GET', '/last-later'), [400]],
+  'a last answer to a request with a body': [request('Content-Length: 5\r\n', 'hello', 'POST', '/last'), [400]],
+  'a request after a last answer': [request('', '', 'GET', '/last') + BEHIND, [400], true],
+  'a request after a last answer to HEAD': [request('', '', 'HEAD', '/last') + BEHIND, [400], true],
+}
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, async (t) => {
@@ -76,7 +53,7 @@ for (const implementation of IMPLEMENTATIONS) {
       },
     })
     t.teardown(() => listener.drain(100))
-    for (const { name, bytes, statuses, mayBeNone } of ROWS) {
+    for (const [name, [bytes, statuses, mayBeNone]] of Object.entries(ROWS)) {
       const { text, closed } = await exchange(listener.port, bytes)
       const found = statusesOf(text)
       if (!mayBeNone || implementation === 'node' || found.length > 0) t.same(found, statuses, name)

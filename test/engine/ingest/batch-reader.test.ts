@@ -203,84 +203,59 @@ const COLUMNS: readonly Buffer[] = [
 /** Blocked, user, bytes sent and bytes received. */
 const OPTIONAL: readonly Buffer[] = [hex('00'), text('jdoe'), hex('05'), hex('00')]
 
-const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: boolean }[] = [
-  {
-    name: 'an id with a length of 16 bits',
-    column: 0,
-    bytes: Buffer.concat([hex('c5 0010'), hex(common.id)]),
-    good: true,
-  },
-  { name: 'an id as text', column: 0, bytes: text(common.id), good: true },
-  { name: 'an id that is too short', column: 0, bytes: hex('c4 01 00'), good: false },
-  { name: 'a sequence of 0', column: 0, bytes: Buffer.concat([hex('c4 10'), Buffer.alloc(16)]), good: false },
-  { name: 'a sequence of 2^53', column: 0, bytes: hex(`c4 10 0000000000000000 0020000000000000`), good: false },
-  {
-    name: 'a name with a length of 16 bits',
-    column: 1,
-    bytes: Buffer.concat([hex('da 0009'), Buffer.from('claude.ai')]),
-    good: true,
-  },
-  {
-    name: 'a name with a length of 8 bits',
-    column: 1,
-    bytes: Buffer.concat([hex('d9 09'), Buffer.from('claude.ai')]),
-    good: true,
-  },
-  { name: 'an empty name', column: 1, bytes: hex('a0'), good: false },
-  {
-    name: 'a name that is not UTF-8',
-    column: 1,
-    bytes: Buffer.concat([hex('ab ff 2e'), Buffer.from('claude.ai')]),
-    good: false,
-  },
-  {
-    name: 'a name of 254 characters',
-    column: 1,
-    bytes: text(`${'a.'.repeat(123)}claude.a`),
-    good: false,
-  },
-  { name: 'no name', column: 1, bytes: hex('c0'), good: false },
-  { name: 'an invalid client', column: 2, bytes: text('localhost'), good: false },
-  { name: 'a client with a zone', column: 2, bytes: text('fe80::1%eth0'), good: true },
-  { name: 'an unknown method', column: 3, bytes: Buffer.from([METHODS.length]), good: false },
-  { name: 'a method as float', column: 3, bytes: hex('cb 3ff0000000000000'), good: true },
-  { name: 'a time as u64', column: 4, bytes: hex('cf 00000000000003e8'), good: true },
-  { name: 'a time as i16', column: 4, bytes: hex('d1 03e8'), good: true },
-  { name: 'a time as float of 32 bits', column: 4, bytes: hex('ca 447a0000'), good: true },
-  { name: 'a time with a part of a millisecond', column: 4, bytes: hex('cb 408f420000000000'), good: false },
-  { name: 'a time that is not a number', column: 4, bytes: hex('cb 7ff8000000000000'), good: false },
-  { name: 'a time before 1970', column: 4, bytes: hex('ff'), good: false },
-  { name: 'a time of minus zero', column: 4, bytes: hex('cb 8000000000000000'), good: true },
-  { name: 'a negative span', column: 5, bytes: hex('ff'), good: false },
-  { name: 'a count of 0', column: 6, bytes: hex('00'), good: false },
-  { name: 'a count of 2^32', column: 6, bytes: hex('cb 41f0000000000000'), good: false },
-  { name: 'blocked is 0', column: 7, bytes: hex('00'), good: true },
-  { name: 'more blocked than matched', column: 7, bytes: hex('04'), good: false },
-  { name: 'blocked, all of them', column: 7, bytes: hex('03'), good: true },
-  { name: 'blocked is nil', column: 7, bytes: hex('c0'), good: false },
-  { name: 'a map', column: 7, bytes: hex('81 a1 61 01'), good: false },
-  { name: 'a user with a length of 8 bits', column: 8, bytes: hex('d9 04 6a646f65'), good: true },
-  { name: 'a user with a length of 16 bits', column: 8, bytes: hex('da 0004 6a646f65'), good: true },
-  { name: 'an empty user', column: 8, bytes: hex('a0'), good: true },
-  { name: 'a user in UTF-8', column: 8, bytes: text('Jürgen 山田'), good: true },
-  { name: 'a user of 128 bytes', column: 8, bytes: text('u'.repeat(128)), good: true },
-  { name: 'a user of 129 bytes', column: 8, bytes: text('u'.repeat(129)), good: false },
-  { name: 'a user that is not UTF-8', column: 8, bytes: hex('a4 6aff6f65'), good: false },
-  { name: 'a user with a line feed', column: 8, bytes: text('j\ndoe'), good: false },
-  { name: 'a user with DEL', column: 8, bytes: text('j\x7fdoe'), good: false },
-  { name: 'a user as bytes', column: 8, bytes: hex('c4 04 6a646f65'), good: false },
-  { name: 'a user that is nil', column: 8, bytes: hex('c0'), good: false },
-  { name: 'a user that is a number', column: 8, bytes: hex('05'), good: false },
-  { name: 'bytes sent as u64', column: 9, bytes: hex('cf 0000000000000005'), good: true },
-  { name: 'the most bytes sent', column: 9, bytes: packr.pack(10 ** 15 - 1), good: true },
-  { name: 'more bytes sent', column: 9, bytes: packr.pack(10 ** 15), good: false },
-  { name: 'half a byte sent', column: 9, bytes: hex('cb 3fe0000000000000'), good: false },
-  { name: 'a negative number of bytes sent', column: 9, bytes: hex('ff'), good: false },
-  { name: 'bytes received as float of 32 bits', column: 10, bytes: hex('ca 447a0000'), good: true },
-  { name: 'bytes received as text', column: 10, bytes: text('5'), good: false },
-]
+const UNCOMMON: Readonly<Record<string, readonly [column: number, bytes: Buffer, good: boolean]>> = {
+  'an id with a length of 16 bits': [0, Buffer.concat([hex('c5 0010'), hex(common.id)]), true],
+  'an id as text': [0, text(common.id), true],
+  'an id that is too short': [0, hex('c4 01 00'), false],
+  'a sequence of 0': [0, Buffer.concat([hex('c4 10'), Buffer.alloc(16)]), false],
+  'a sequence of 2^53': [0, hex(`c4 10 0000000000000000 0020000000000000`), false],
+  'a name with a length of 16 bits': [1, Buffer.concat([hex('da 0009'), Buffer.from('claude.ai')]), true],
+  'a name with a length of 8 bits': [1, Buffer.concat([hex('d9 09'), Buffer.from('claude.ai')]), true],
+  'an empty name': [1, hex('a0'), false],
+  'a name that is not UTF-8': [1, Buffer.concat([hex('ab ff 2e'), Buffer.from('claude.ai')]), false],
+  'a name of 254 characters': [1, text(`${'a.'.repeat(123)}claude.a`), false],
+  'no name': [1, hex('c0'), false],
+  'an invalid client': [2, text('localhost'), false],
+  'a client with a zone': [2, text('fe80::1%eth0'), true],
+  'an unknown method': [3, Buffer.from([METHODS.length]), false],
+  'a method as float': [3, hex('cb 3ff0000000000000'), true],
+  'a time as u64': [4, hex('cf 00000000000003e8'), true],
+  'a time as i16': [4, hex('d1 03e8'), true],
+  'a time as float of 32 bits': [4, hex('ca 447a0000'), true],
+  'a time with a part of a millisecond': [4, hex('cb 408f420000000000'), false],
+  'a time that is not a number': [4, hex('cb 7ff8000000000000'), false],
+  'a time before 1970': [4, hex('ff'), false],
+  'a time of minus zero': [4, hex('cb 8000000000000000'), true],
+  'a negative span': [5, hex('ff'), false],
+  'a count of 0': [6, hex('00'), false],
+  'a count of 2^32': [6, hex('cb 41f0000000000000'), false],
+  'blocked is 0': [7, hex('00'), true],
+  'more blocked than matched': [7, hex('04'), false],
+  'blocked, all of them': [7, hex('03'), true],
+  'blocked is nil': [7, hex('c0'), false],
+  'a map': [7, hex('81 a1 61 01'), false],
+  'a user with a length of 8 bits': [8, hex('d9 04 6a646f65'), true],
+  'a user with a length of 16 bits': [8, hex('da 0004 6a646f65'), true],
+  'an empty user': [8, hex('a0'), true],
+  'a user in UTF-8': [8, text('Jürgen 山田'), true],
+  'a user of 128 bytes': [8, text('u'.repeat(128)), true],
+  'a user of 129 bytes': [8, text('u'.repeat(129)), false],
+  'a user that is not UTF-8': [8, hex('a4 6aff6f65'), false],
+  'a user with a line feed': [8, text('j\ndoe'), false],
+  'a user with DEL': [8, text('j\x7fdoe'), false],
+  'a user as bytes': [8, hex('c4 04 6a646f65'), false],
+  'a user that is nil': [8, hex('c0'), false],
+  'a user that is a number': [8, hex('05'), false],
+  'bytes sent as u64': [9, hex('cf 0000000000000005'), true],
+  'the most bytes sent': [9, packr.pack(10 ** 15 - 1), true],
+  'more bytes sent': [9, packr.pack(10 ** 15), false],
+  'half a byte sent': [9, hex('cb 3fe0000000000000'), false],
+  'a negative number of bytes sent': [9, hex('ff'), false],
+  'bytes received as float of 32 bits': [10, hex('ca 447a0000'), true],
+  'bytes received as text': [10, text('5'), false],
+}
 
-for (const { name, column, bytes, good } of UNCOMMON) {
+for (const [name, [column, bytes, good]] of Object.entries(UNCOMMON)) {
   t.test(`${good ? 'accepted' : 'rejected'}: ${name}`, async (t) => {
     const columns = column > 7 ? [...COLUMNS, ...OPTIONAL] : [...COLUMNS]
     columns[column] = bytes
@@ -343,24 +318,22 @@ t.test('too many events and rare headers are handled', async () => {
 })
 
 const RAW_REPORT = packr.pack({ ...coverageReportToJson(report()) })
-const COVERAGE: readonly { name: string; bytes: Buffer; found: RegExp | CoverageReport | undefined }[] = [
-  { name: 'a report', bytes: RAW_REPORT, found: report() },
-  { name: 'nil', bytes: hex('c0'), found: undefined },
-  { name: 'a number', bytes: hex('07'), found: /^coverage: / },
-  { name: 'an event', bytes: packEvent(common), found: /^coverage/ },
-  {
-    name: 'a negative counter',
-    bytes: packr.pack({ ...coverageReportToJson(report()), counters: { ...report().counters, names: -1 } }),
-    found: /^coverage\.counters\.names: /,
-  },
-  { name: 'an unknown extension', bytes: hex('d4 55 00'), found: /^coverage: / },
-  {
-    name: 'more bytes than a report may have',
-    bytes: packr.pack({ ...coverageReportToJson(report()), more: 'x'.repeat(COVERAGE_BYTES_MAX) }),
-    found: /^coverage: expected at most 16384 bytes$/,
-  },
-]
-for (const { name, bytes, found } of COVERAGE) {
+const COVERAGE: Readonly<Record<string, readonly [bytes: Buffer, found: RegExp | CoverageReport | undefined]>> = {
+  'a report': [RAW_REPORT, report()],
+  nil: [hex('c0'), undefined],
+  'a number': [hex('07'), /^coverage: /],
+  'an event': [packEvent(common), /^coverage/],
+  'a negative counter': [
+    packr.pack({ ...coverageReportToJson(report()), counters: { ...report().counters, names: -1 } }),
+    /^coverage\.counters\.names: /,
+  ],
+  'an unknown extension': [hex('d4 55 00'), /^coverage: /],
+  'more bytes than a report may have': [
+    packr.pack({ ...coverageReportToJson(report()), more: 'x'.repeat(COVERAGE_BYTES_MAX) }),
+    /^coverage: expected at most 16384 bytes$/,
+  ],
+}
+for (const [name, [bytes, found]] of Object.entries(COVERAGE)) {
   t.test(`as coverage, ${name} costs no event`, async (t) => {
     const event = packEvent(common)
     // The header as packBatch writes it, and another encoding, which selects the slow path.

@@ -163,86 +163,41 @@ t.test('when all memory is full, the connection that holds the most is closed', 
   t.ok(large.filter(({ state }) => state.closed === 'limit').length >= 14)
 })
 
-interface LifecycleCase {
-  readonly name: string
+type Lifecycle = readonly [
   /** The steps in order: bytes sent, or an event. */
-  readonly happens: readonly (`send ${string}` | 'end' | 'close' | 'full' | 'room' | 'destroy')[]
-  readonly taken: readonly string[]
-  readonly closed: CloseReason | ''
+  happens: readonly (`send ${string}` | 'end' | 'close' | 'full' | 'room' | 'destroy')[],
+  taken: readonly string[],
+  closed: CloseReason | '',
   /** Whether all state of the connection has been released. */
-  readonly isOver: boolean
-}
-
-const LIFECYCLES: readonly LifecycleCase[] = [
-  { name: 'open', happens: ['send a1\na2'], taken: ['a1'], closed: '', isOver: false },
-  {
-    name: 'the last message lacks its delimiter',
-    happens: ['send a1\na2', 'end'],
-    taken: ['a1', 'a2'],
-    closed: '',
-    isOver: false,
-  },
-  { name: 'ended and closed', happens: ['send a1\na2', 'end', 'close'], taken: ['a1', 'a2'], closed: '', isOver: true },
-  { name: 'closed without an end', happens: ['send a1\na2', 'close'], taken: ['a1'], closed: '', isOver: true },
-  {
-    name: 'ended while there is no space',
-    happens: ['full', 'send a1\na2', 'end', 'close', 'room'],
-    taken: ['a1', 'a2'],
-    closed: '',
-    isOver: true,
-  },
-  {
-    name: 'ended, and still no space',
-    happens: ['full', 'send a1\na2', 'end', 'close'],
-    taken: [],
-    closed: '',
-    isOver: false,
-  },
-  {
-    name: 'no space for the last message only',
-    happens: ['send a1\na2', 'full', 'end', 'close', 'room'],
-    taken: ['a1', 'a2'],
-    closed: '',
-    isOver: true,
-  },
-  {
-    name: 'closed without an end while there is no space',
-    happens: ['full', 'send a1\na2', 'close', 'room'],
-    taken: ['a1'],
-    closed: '',
-    isOver: true,
-  },
-  {
-    name: 'destroyed while there is no space',
-    happens: ['full', 'send a1\n', 'destroy', 'room', 'send a2\n'],
-    taken: [],
-    closed: 'idle',
-    isOver: false,
-  },
-  {
-    name: 'destroyed, then closed',
-    happens: ['destroy', 'send a1\n', 'end', 'close'],
-    taken: [],
-    closed: 'idle',
-    isOver: true,
-  },
-  {
-    name: 'closed while there is no space, then destroyed',
-    happens: ['full', 'send a1\n', 'end', 'close', 'destroy'],
-    taken: [],
-    closed: 'idle',
-    isOver: true,
-  },
-  {
-    name: 'a wrong count in data that waited after the close',
-    happens: ['full', 'send 5 <1>b15 <1>b2x', 'end', 'close', 'room'],
-    taken: ['<1>b1'],
-    closed: '',
-    isOver: true,
-  },
+  isOver: boolean,
 ]
 
-for (const { name, happens, taken, closed, isOver } of LIFECYCLES) {
+const LIFECYCLES: Readonly<Record<string, Lifecycle>> = {
+  open: [['send a1\na2'], ['a1'], '', false],
+  'the last message lacks its delimiter': [['send a1\na2', 'end'], ['a1', 'a2'], '', false],
+  'ended and closed': [['send a1\na2', 'end', 'close'], ['a1', 'a2'], '', true],
+  'closed without an end': [['send a1\na2', 'close'], ['a1'], '', true],
+  'ended while there is no space': [['full', 'send a1\na2', 'end', 'close', 'room'], ['a1', 'a2'], '', true],
+  'ended, and still no space': [['full', 'send a1\na2', 'end', 'close'], [], '', false],
+  'no space for the last message only': [['send a1\na2', 'full', 'end', 'close', 'room'], ['a1', 'a2'], '', true],
+  'closed without an end while there is no space': [['full', 'send a1\na2', 'close', 'room'], ['a1'], '', true],
+  'destroyed while there is no space': [['full', 'send a1\n', 'destroy', 'room', 'send a2\n'], [], 'idle', false],
+  'destroyed, then closed': [['destroy', 'send a1\n', 'end', 'close'], [], 'idle', true],
+  'closed while there is no space, then destroyed': [
+    ['full', 'send a1\n', 'end', 'close', 'destroy'],
+    [],
+    'idle',
+    true,
+  ],
+  'a wrong count in data that waited after the close': [
+    ['full', 'send 5 <1>b15 <1>b2x', 'end', 'close', 'room'],
+    ['<1>b1'],
+    '',
+    true,
+  ],
+}
+
+for (const [name, [happens, taken, closed, isOver]] of Object.entries(LIFECYCLES)) {
   t.test(`connection lifecycle: ${name}`, async (t) => {
     const site = lane(t)
     const { connection, state, send } = site.open()

@@ -93,77 +93,55 @@ function reading(t: Test): Reading {
   }
 }
 
-const rows: {
-  name: string
-  content: string | Buffer
-  report: Partial<FileReport>
-  problems?: Partial<LineProblem>[]
-}[] = [
-  { name: 'an empty file', content: '', report: { lines: 0, messages: 0 } },
-  { name: 'line feeds only', content: '\n\n\r\n', report: { lines: 3, messages: 0 } },
-  {
-    name: 'a last line without line feed',
-    content: `${matching(1)}\n${matching(2)}`,
-    report: { lines: 2, matched: 2 },
-  },
-  { name: 'CR LF', content: `${matching(1)}\r\n${other(2)}\r\n`, report: { lines: 2, matched: 1, unmatched: 1 } },
-  {
-    name: 'unknown lines are reported by their number',
-    content: `${matching(1)}\n\nlink is up\n${other(2)}\n${NOW / 1000}.119    318 192.0.2.45 nothing else\n`,
-    report: { lines: 5, matched: 1, unmatched: 1, unknown: 1, rejected: 1, formats: { 'proxy-native': 3 } },
-    problems: [
+const rows: Readonly<
+  Record<string, readonly [content: string | Buffer, Partial<FileReport>, Partial<LineProblem>[]?]>
+> = {
+  'an empty file': ['', { lines: 0, messages: 0 }],
+  'line feeds only': ['\n\n\r\n', { lines: 3, messages: 0 }],
+  'a last line without line feed': [`${matching(1)}\n${matching(2)}`, { lines: 2, matched: 2 }],
+  'CR LF': [`${matching(1)}\r\n${other(2)}\r\n`, { lines: 2, matched: 1, unmatched: 1 }],
+  'unknown lines are reported by their number': [
+    `${matching(1)}\n\nlink is up\n${other(2)}\n${NOW / 1000}.119    318 192.0.2.45 nothing else\n`,
+    { lines: 5, matched: 1, unmatched: 1, unknown: 1, rejected: 1, formats: { 'proxy-native': 3 } },
+    [
       { line: 3, format: '', reason: 'no format recognized' },
       { line: 5, format: 'proxy-native' },
     ],
-  },
-  {
-    name: 'as syslogd has written them',
-    content: `Nov 20 12:00:00 proxy-1 squid[1]: ${matching(1)}\n`,
-    report: { matched: 1 },
-  },
-  {
-    name: 'UTF-16',
-    content: Buffer.from(`\ufeff${matching(1)}\r\n${other(1)}\r\n`, 'utf16le'),
-    report: { matched: 1, unmatched: 1 },
-  },
-  { name: 'UTF-8 with a byte order mark', content: `\ufeff${matching(1)}\n`, report: { matched: 1 } },
-  { name: 'gzip', content: gzipSync(`${matching(1)}\n${other(1)}\n`), report: { matched: 1, unmatched: 1 } },
-  {
-    name: 'a quoted field with line feeds is one message',
-    content: `a,"b\nc\nd",e\n${matching(1)}\n`,
-    report: { lines: 4, messages: 2, matched: 1, unknown: 1 },
-    problems: [{ line: 1 }],
-  },
-  {
-    name: 'an unclosed quote is a line of its own',
-    content: `a,"b\n${matching(1)}\n${matching(2)}\n`,
-    report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
-  },
-  {
-    name: 'pretty-printed JSON is one message per object',
-    content: `[\n{\n  "a": "}{",\n  "b": {"c": "\\""}\n},\n{\n  "a": 1\n}\n]\n${matching(1)}\n`,
-    report: { lines: 10, messages: 3, matched: 1, noDomain: 2 },
-    problems: [],
-  },
-  {
-    name: 'an unclosed brace is a line of its own',
-    content: `{ "a":\n${matching(1)}\n`,
-    report: { lines: 2, messages: 2, matched: 1, rejected: 1 },
-  },
-  {
-    name: 'the start of a line longer than a message is read',
-    content: `${matching(1)} ${'x'.repeat(MESSAGE_BYTES_MAX * 2)}\n${matching(2)}\n`,
-    report: { lines: 2, messages: 2, matched: 2 },
-  },
-  {
-    name: 'a line longer than a block, and later lines',
-    content: `${matching(1)} ${'x'.repeat(BLOCK_BYTES * 3)}\n${matching(2)}\nwhat\n`,
-    report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
-    problems: [{ line: 3 }],
-  },
-]
+  ],
+  'as syslogd has written them': [`Nov 20 12:00:00 proxy-1 squid[1]: ${matching(1)}\n`, { matched: 1 }],
+  'UTF-16': [Buffer.from(`\ufeff${matching(1)}\r\n${other(1)}\r\n`, 'utf16le'), { matched: 1, unmatched: 1 }],
+  'UTF-8 with a byte order mark': [`\ufeff${matching(1)}\n`, { matched: 1 }],
+  gzip: [gzipSync(`${matching(1)}\n${other(1)}\n`), { matched: 1, unmatched: 1 }],
+  'a quoted field with line feeds is one message': [
+    `a,"b\nc\nd",e\n${matching(1)}\n`,
+    { lines: 4, messages: 2, matched: 1, unknown: 1 },
+    [{ line: 1 }],
+  ],
+  'an unclosed quote is a line of its own': [
+    `a,"b\n${matching(1)}\n${matching(2)}\n`,
+    { lines: 3, messages: 3, matched: 2, unknown: 1 },
+  ],
+  'pretty-printed JSON is one message per object': [
+    `[\n{\n  "a": "}{",\n  "b": {"c": "\\""}\n},\n{\n  "a": 1\n}\n]\n${matching(1)}\n`,
+    { lines: 10, messages: 3, matched: 1, noDomain: 2 },
+    [],
+  ],
+  'an unclosed brace is a line of its own': [
+    `{ "a":\n${matching(1)}\n`,
+    { lines: 2, messages: 2, matched: 1, rejected: 1 },
+  ],
+  'the start of a line longer than a message is read': [
+    `${matching(1)} ${'x'.repeat(MESSAGE_BYTES_MAX * 2)}\n${matching(2)}\n`,
+    { lines: 2, messages: 2, matched: 2 },
+  ],
+  'a line longer than a block, and later lines': [
+    `${matching(1)} ${'x'.repeat(BLOCK_BYTES * 3)}\n${matching(2)}\nwhat\n`,
+    { lines: 3, messages: 3, matched: 2, unknown: 1 },
+    [{ line: 3 }],
+  ],
+}
 
-for (const { name, content, report, problems } of rows) {
+for (const [name, [content, report, problems]] of Object.entries(rows)) {
   t.test(name, async (t) => {
     const reader = reading(t)
     reader.write('log', content)

@@ -166,12 +166,8 @@ t.test('a scan that was prepared before the change does not write clients after 
 })
 
 t.test('a change to off removes the key; a change to full keeps what is stored', async (t) => {
-  const {
-    directory,
-    organization,
-    id,
-    administration: { organizations },
-  } = acmeSite(t)
+  const { directory, organization, id, administration } = acmeSite(t)
+  const { organizations } = administration
   const { file } = clientKeyFile(directory, id)
   const set = (clients: 'full' | 'pseudonym' | 'off'): void => {
     for (const _step of organizations.eraseClients(organizations.set(organization, { clients })));

@@ -75,41 +75,21 @@ async function replica(t: Test, stream: SilentStream): Promise<ClusterMember> {
   return member
 }
 
-interface Failure {
-  readonly what: string
-  readonly error: unknown
-  readonly unpublished?: number
-  readonly isReplaced: boolean
-  /** Whether a replaced store stays next to the new one. */
-  readonly isKept?: boolean
-}
+/** Whether the store is replaced, and if so, whether it stays next to the new one. */
+type Failure = readonly [what: string, error: unknown, isReplaced: boolean, isKept?: boolean, unpublished?: number]
 
 const TRIMMED = new StreamBeginsAfter('changes', 9, 5)
 const FAILURES: readonly Failure[] = [
-  { what: 'trimmed messages', error: TRIMMED, isReplaced: true, isKept: false },
-  { what: 'trimmed messages, with own changes', error: TRIMMED, unpublished: 7, isReplaced: true, isKept: true },
-  { what: 'a stream that ends too early', error: new StreamEndsBefore('changes', 5, 9), isReplaced: false },
-  {
-    what: 'a change that does not follow',
-    error: new Fault('BROKERS_LOST', 'change 9 follows change 5'),
-    isReplaced: true,
-    isKept: true,
-  },
-  {
-    what: 'another primary',
-    error: new Fault('REPLACED', 'another node is the primary now'),
-    isReplaced: true,
-    isKept: true,
-  },
-  {
-    what: 'brokers that do not answer',
-    error: new Fault('BROKERS_UNREACHABLE', 'no leader'),
-    isReplaced: false,
-  },
-  { what: 'another error', error: new Error('disk'), isReplaced: false },
+  ['trimmed messages', TRIMMED, true, false],
+  ['trimmed messages, with own changes', TRIMMED, true, true, 7],
+  ['a stream that ends too early', new StreamEndsBefore('changes', 5, 9), false],
+  ['a change that does not follow', new Fault('BROKERS_LOST', 'change 9 follows change 5'), true, true],
+  ['another primary', new Fault('REPLACED', 'another node is the primary now'), true, true],
+  ['brokers that do not answer', new Fault('BROKERS_UNREACHABLE', 'no leader'), false],
+  ['another error', new Error('disk'), false],
 ]
 
-for (const { what, error, unpublished, isReplaced, isKept = true } of FAILURES) {
+for (const [what, error, isReplaced, isKept = true, unpublished] of FAILURES) {
   const becomes = isReplaced ? `is ${isKept ? 'kept and ' : ''}replaced` : 'stays'
   t.test(`after ${what}, the store ${becomes}`, async (t) => {
     t.equal(needsSnapshot(error), isReplaced)

@@ -32,79 +32,33 @@ function read(flags: readonly string[], environment: NodeJS.ProcessEnv = {}): z.
 
 const TOKEN = ['--token', 't-1']
 const defaults = { port: 9090, https: true, protocol: 'tls', token: 't-1' }
-const GOOD = [
-  { name: 'defaults', flags: TOKEN, environment: {}, found: defaults },
-  {
-    name: 'the variable takes precedence over the default',
-    flags: TOKEN,
-    environment: { PORT: '1' },
-    found: { ...defaults, port: 1 },
-  },
-  {
-    name: 'the flag takes precedence over the variable',
-    flags: [...TOKEN, '--port', '2'],
-    environment: { PORT: '1' },
-    found: { ...defaults, port: 2 },
-  },
-  {
-    name: 'a flag that disables',
-    flags: [...TOKEN, '--no-https'],
-    environment: { HTTPS_ENABLED: 'true' },
-    found: { ...defaults, https: false },
-  },
-  {
-    name: 'a variable that disables',
-    flags: TOKEN,
-    environment: { HTTPS_ENABLED: 'FALSE' },
-    found: { ...defaults, https: false },
-  },
-  { name: 'an empty variable counts as unset', flags: TOKEN, environment: { PORT: '' }, found: defaults },
-  {
-    name: 'values in any case',
-    flags: TOKEN,
-    environment: { PROTOCOL: 'UDP' },
-    found: { ...defaults, protocol: 'udp' },
-  },
-]
-for (const { name, flags, environment, found } of GOOD) {
+const GOOD: Readonly<
+  Record<string, readonly [flags: readonly string[], environment: NodeJS.ProcessEnv, found: object]>
+> = {
+  defaults: [TOKEN, {}, defaults],
+  'the variable takes precedence over the default': [TOKEN, { PORT: '1' }, { ...defaults, port: 1 }],
+  'the flag takes precedence over the variable': [[...TOKEN, '--port', '2'], { PORT: '1' }, { ...defaults, port: 2 }],
+  'a flag that disables': [[...TOKEN, '--no-https'], { HTTPS_ENABLED: 'true' }, { ...defaults, https: false }],
+  'a variable that disables': [TOKEN, { HTTPS_ENABLED: 'FALSE' }, { ...defaults, https: false }],
+  'an empty variable counts as unset': [TOKEN, { PORT: '' }, defaults],
+  'values in any case': [TOKEN, { PROTOCOL: 'UDP' }, { ...defaults, protocol: 'udp' }],
+}
+for (const [name, [flags, environment, found]] of Object.entries(GOOD)) {
   t.test(`read: ${name}`, async (t) => t.same(read(flags, environment), found))
 }
 
-const BAD = [
-  {
-    name: 'a port of 0',
-    flags: [...TOKEN, '--port', '0'],
-    environment: {},
-    message: '--port: expected a whole number from 1 to 65535, found "0"',
-  },
-  { name: 'a port with a sign', flags: TOKEN, environment: { PORT: '+1' }, message: /^PORT: expected a whole number/ },
-  {
-    name: 'a port with too many digits',
-    flags: TOKEN,
-    environment: { PORT: '9'.repeat(400) },
-    message: /^PORT: expected a whole number/,
-  },
-  {
-    name: 'neither true nor false',
-    flags: TOKEN,
-    environment: { HTTPS_ENABLED: 'maybe' },
-    message: 'HTTPS_ENABLED: expected true or false, found "maybe"',
-  },
-  {
-    name: 'an unknown value',
-    flags: TOKEN,
-    environment: { PROTOCOL: 'sctp' },
-    message: 'PROTOCOL: expected one of tls, tcp, udp, found "sctp"',
-  },
-  { name: 'a missing value', flags: [], environment: {}, message: '--token or TOKEN is required: The token' },
-  {
-    name: 'a secret is not repeated',
-    flags: ['--token', 'hunter2'],
-    environment: {},
-    message: '--token: expected t- in front',
-  },
-]
-for (const { name, flags, environment, message } of BAD) {
+const BAD: Readonly<
+  Record<string, readonly [flags: readonly string[], environment: NodeJS.ProcessEnv, message: string | RegExp]>
+> = {
+  'a port of 0': [[...TOKEN, '--port', '0'], {}, '--port: expected a whole number from 1 to 65535, found "0"'],
+  'a port with a sign': [TOKEN, { PORT: '+1' }, /^PORT: expected a whole number/],
+  'a port with too many digits': [TOKEN, { PORT: '9'.repeat(400) }, /^PORT: expected a whole number/],
+  'neither true nor false': [TOKEN, { HTTPS_ENABLED: 'maybe' }, 'HTTPS_ENABLED: expected true or false, found "maybe"'],
+  'an unknown value': [TOKEN, { PROTOCOL: 'sctp' }, 'PROTOCOL: expected one of tls, tcp, udp, found "sctp"'],
+  'a missing value': [[], {}, '--token or TOKEN is required: The token'],
+  'a secret is not repeated': [['--token', 'hunter2'], {}, '--token: expected t- in front'],
+}
+for (const [name, [flags, environment, message]] of Object.entries(BAD)) {
   t.test(`rejected: ${name}`, async (t) => {
     t.throws(() => read(flags, environment), { code: 'USAGE', message })
   })
