@@ -37,6 +37,17 @@ export interface TestServer {
   readonly ask: AskServer
 }
 
+/** Listens on a free port of loopback until the test ends. */
+export async function listenOnLoopback(
+  t: { teardown(work: () => unknown): void },
+  implementation: HttpImplementation,
+  options: Omit<HttpListenOptions, 'address' | 'port' | 'log'> & Partial<Pick<HttpListenOptions, 'log'>>,
+): Promise<HttpListener> {
+  const listener = await listenHttp(implementation, { address: '127.0.0.1', port: 0, log: quietLog, ...options })
+  t.teardown(() => listener.drain(100))
+  return listener
+}
+
 /** Serves over real TLS on loopback until the test ends, with the same wiring as the service. */
 export async function serve(
   t: { teardown(work: () => unknown): void },

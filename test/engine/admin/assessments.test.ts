@@ -273,46 +273,43 @@ const MAY: readonly { role: Role; may: readonly string[] }[] = [
   { role: 'admin', may: ['create', 'answer', 'status', 'import', 'complete', 'remove'] },
 ]
 for (const { role, may } of MAY) {
-  t.test(
-    `a member with the role ${role} has the right permissions, and the audit log records each change`,
-    async (t) => {
-      const opened = open(t)
-      const { store, clock, administration, acme } = opened
-      assess(opened, 'hipaa', { A: 'no' })
-      const [recommendation] = store.recommendations.ofOrganization(acme.id)
-      const { id } = administration.assessments.import(acme, content('soc-2', { A: 'no' }))
-      const another = administration.assessments.create(acme, 'soc-2').id
-      administration.members.add(acme, 'owner', 'owner')
-      administration.members.add(acme, 'bob', role)
-      const bob = new Administration(store, clock, { kind: 'member', name: 'bob' })
-      const attempts: Record<string, () => unknown> = {
-        create: () => bob.assessments.create(acme, 'hipaa', 'Mine'),
-        answer: () => bob.assessments.answer(acme, id, 'A', 'partial'),
-        status: () => bob.recommendations.setStatus(acme, recommendation?.id ?? '', 'in_progress'),
-        import: () => bob.assessments.import(acme, content('soc-2', { A: 'no' })),
-        complete: () => bob.assessments.complete(acme, id),
-        remove: () => bob.assessments.remove(acme, another),
-      }
-      for (const [what, attempt] of Object.entries(attempts)) {
-        if (may.includes(what)) t.doesNotThrow(attempt, what)
-        else t.throws(attempt, { code: 'NOT_ALLOWED' }, what)
-      }
-      const entries = store.auditLog.ofOrganization(acme.id).filter(({ actor }) => actor === 'member bob')
-      t.equal(entries.length, may.length)
-      t.match(entries, [
-        { action: 'assessment.create', subject: 'Mine', details: { framework: 'hipaa', status: 'draft' } },
-        { action: 'assessment.change', subject: 'Test', details: { id, item: 'A', answer: 'partial', was: 'no' } },
-        {
-          action: 'recommendation.status',
-          subject: 'Do A.',
-          details: { item: 'A', status: 'in_progress', was: 'open' },
-        },
-      ])
-      if (role === 'admin') {
-        t.match(entries[4], { action: 'assessment.complete', details: { id, overall_score: 50, grade: 'F' } })
-      }
-    },
-  )
+  t.test(`a member with the role ${role} has its permissions, and the audit log has each change`, async (t) => {
+    const opened = open(t)
+    const { store, clock, administration, acme } = opened
+    assess(opened, 'hipaa', { A: 'no' })
+    const [recommendation] = store.recommendations.ofOrganization(acme.id)
+    const { id } = administration.assessments.import(acme, content('soc-2', { A: 'no' }))
+    const another = administration.assessments.create(acme, 'soc-2').id
+    administration.members.add(acme, 'owner', 'owner')
+    administration.members.add(acme, 'bob', role)
+    const bob = new Administration(store, clock, { kind: 'member', name: 'bob' })
+    const attempts: Record<string, () => unknown> = {
+      create: () => bob.assessments.create(acme, 'hipaa', 'Mine'),
+      answer: () => bob.assessments.answer(acme, id, 'A', 'partial'),
+      status: () => bob.recommendations.setStatus(acme, recommendation?.id ?? '', 'in_progress'),
+      import: () => bob.assessments.import(acme, content('soc-2', { A: 'no' })),
+      complete: () => bob.assessments.complete(acme, id),
+      remove: () => bob.assessments.remove(acme, another),
+    }
+    for (const [what, attempt] of Object.entries(attempts)) {
+      if (may.includes(what)) t.doesNotThrow(attempt, what)
+      else t.throws(attempt, { code: 'NOT_ALLOWED' }, what)
+    }
+    const entries = store.auditLog.ofOrganization(acme.id).filter(({ actor }) => actor === 'member bob')
+    t.equal(entries.length, may.length)
+    t.match(entries, [
+      { action: 'assessment.create', subject: 'Mine', details: { framework: 'hipaa', status: 'draft' } },
+      { action: 'assessment.change', subject: 'Test', details: { id, item: 'A', answer: 'partial', was: 'no' } },
+      {
+        action: 'recommendation.status',
+        subject: 'Do A.',
+        details: { item: 'A', status: 'in_progress', was: 'open' },
+      },
+    ])
+    if (role === 'admin') {
+      t.match(entries[4], { action: 'assessment.complete', details: { id, overall_score: 50, grade: 'F' } })
+    }
+  })
 }
 
 const MISUSES: readonly {

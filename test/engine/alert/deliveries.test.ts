@@ -322,7 +322,7 @@ for (const { status, after, delivered, failure } of [
   { status: 500, after: 'begun', delivered: 0, failure: '500 Internal Server Error: begun' },
 ] as const) {
   t.test(
-    `the status ${status} decides, although the body never ends or the connection is lost (${after})`,
+    `the status ${status} decides, even if the body never ends or the connection is lost (${after})`,
     async (t) => {
       let posts = 0
       const server = createTcpServer((socket) => {

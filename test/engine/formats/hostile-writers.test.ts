@@ -21,7 +21,8 @@ interface Writer {
   readonly escaping: string
   /** The format that must read the line. Absent: no event, whatever the client writes. */
   readonly format?: string
-  readonly controlled: readonly Controlled[]
+  /** Default: the host. */
+  readonly controlled?: readonly Controlled[]
   readonly header?: string
   /**
    * No rule tells the host from another of a client's own: vendors write one host under several
@@ -57,61 +58,51 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   dnsmasq: {
     escaping: 'none, names with control characters are replaced (cache.c: sanitise)',
     format: 'dnsmasq',
-    controlled: ['host'],
     line: ({ host, client }) => `Nov 20 09:15:02 dnsmasq[310]: query[A] ${dnsmasqName(host)} from ${client}`,
   },
   'dnsmasq, log-queries=extra': {
     escaping: 'as dnsmasq',
     format: 'dnsmasq',
-    controlled: ['host'],
     line: ({ host, client }) => `dnsmasq[310]: 17 ${client}/51234 query[A] ${dnsmasqName(host)} from ${client}`,
   },
   'dnsmasq, answers': {
     escaping: 'as dnsmasq',
-    controlled: ['host'],
     line: ({ host }) => `Nov 20 09:15:02 dnsmasq[310]: reply ${dnsmasqName(host)} is 198.51.100.20`,
   },
   'dnsmasq without its tag': {
     escaping: 'as dnsmasq',
-    controlled: ['host'],
     line: ({ host }) => `forwarded ${dnsmasqName(host)} to 198.51.100.53`,
   },
   unbound: {
     escaping: 'a question mark for all but letters, digits, `-`, `_` and `*` (dname_str)',
     format: 'unbound',
-    controlled: ['host'],
     line: ({ host, client }) => `[3120:0] info: ${client} ${unboundName(host)}. A IN`,
   },
   BIND: {
     escaping: 'dns_name_totext',
     format: 'bind-query',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `client @0x7fb1c0004e10 ${client}#40404 (${bindName(host)}): query: ${bindName(host)} IN A +E(0)K (192.0.2.53)`,
   },
   'BIND, a failed lookup': {
     escaping: 'dns_name_totext',
-    controlled: ['host'],
     line: ({ host }) =>
       `lame-servers: info: SERVFAIL unexpected RCODE resolving '${bindName(host)}/A/IN': 198.51.100.1#53`,
   },
   CoreDNS: {
     escaping: 'miekg/dns',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `[INFO] ${client}:51234 - 4711 "A IN ${goName(host)}. udp 43 false 512" NOERROR qr,rd,ra 80 0.001s`,
   },
   'CoreDNS, errors': {
     escaping: 'miekg/dns',
-    controlled: ['host'],
     line: ({ host }) =>
       `[ERROR] plugin/errors: 2 ${goName(host)}. A: read udp 10.0.0.2:1->198.51.100.53:53: i/o timeout`,
   },
   'Windows DNS': {
     escaping: 'none, each label has its length',
     format: 'windows-dns',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `11/20/2026 9:15:02 AM 0A14 PACKET  00000000041C20D0 UDP Rcv ${client}      71aa   Q [0001   D   NOERROR] A      ${labels(
         raw(host),
@@ -122,38 +113,32 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   'PowerDNS Recursor': {
     escaping: 'DNSName::toLogString',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) => `3 [4711/1] question for '${powerName(host)}|A' from ${client}:51800`,
   },
   'PowerDNS Recursor, structured': {
     escaping: 'DNSName::toLogString, then a backslash before quotes',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `msg="Question" subsystem="syncres" ts="1795162502.3" proto="udp" qname="${backslash(powerName(host))}" qtype="A" remote="${client}:51800"`,
   },
   'PowerDNS Authoritative': {
     escaping: 'DNSName::toLogString',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) => `Remote ${client} wants '${powerName(host)}|A', do = 0, bufsize = 512`,
   },
   dnsdist: {
     escaping: 'DNSName::toLogString',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) => `Packet from ${client}:51234 for ${powerName(host)} A with id 4711`,
   },
   'dnsdist, verbose': {
     escaping: 'DNSName::toLogString',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) => `Got query for ${powerName(host)}|A from ${client}:51234 (https), relayed to ns1`,
   },
   SmartDNS: {
     escaping: 'not documented, none is assumed',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `[2026-11-20 09:15:02,123] ${client} query ${raw(host)}, type 1, time 12ms, speed: 12.3ms, group default, result 198.51.100.20`,
   },
@@ -169,13 +154,11 @@ const WRITERS: Readonly<Record<string, Writer>> = {
     escaping: 'not documented, none is assumed',
     format: 'sentences',
     mayNameOtherHost: true,
-    controlled: ['host'],
     line: ({ host, client }) => `Query ${client} UDP A ${raw(host)}. (qry=27/res=43) 17ms HTTP/2.0`,
   },
   'DNS-collector': {
     escaping: 'quotes around names with blanks',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `CLIENT_QUERY NOERROR ${client} 32918 INET UDP 54b ${/ /.test(host) ? `"${doubled(host)}"` : raw(host)} A 0.000000`,
   },
@@ -183,71 +166,60 @@ const WRITERS: Readonly<Record<string, Writer>> = {
     escaping: 'miekg/dns',
     format: 'any-kv',
     mayNameOtherHost: true,
-    controlled: ['host'],
     line: ({ host, client }) => `id=syslog type=query client=${client} qtype=A qname=${goName(host)}.`,
   },
   'CoreDNS before 1.2': {
     escaping: 'miekg/dns',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `${client}:51234 - [20/Nov/2026:09:15:02 +0100] 4711 "A IN ${goName(host)}. udp 43 false 512" NOERROR qr,rd,ra 80 0.001s`,
   },
   Technitium: {
     escaping: 'not documented, none is assumed',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `[2026-11-20 08:15:02 UTC] [${client}:51234] [UDP] QNAME: ${raw(host)}; QTYPE: A; QCLASS: IN; RCODE: NoError; ANSWER: [198.51.100.20]`,
   },
   'dnscrypt-proxy': {
     escaping: 'miekg/dns, then quoted as in Go',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) => `[2026-11-20 09:15:02]\t${client}\t${backslash(goName(host))}\tA\tPASS\t12ms\tserver`,
   },
   MikroTik: {
     escaping: 'not documented, none is assumed',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) => `dns,packet query from ${client}: #4711 ${raw(host)}. A`,
   },
   'MikroTik, answers': {
     escaping: 'not documented, none is assumed',
-    controlled: ['host'],
     line: ({ host }) => `dns done query: #4711 ${raw(host)}. 198.51.100.20`,
   },
   DrayTek: {
     escaping: 'not documented, none is assumed',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `Local User (MAC=00-53-00-00-00-01): ${client} DNS -> 198.51.100.53 inquire ${raw(host)}`,
   },
   'dnstap-read': {
     escaping: 'dns_name_totext',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `20-Nov-2026 09:15:02.123 CQ ${client}:51234 -> 192.0.2.53:53 UDP 43b ${bindName(host)}/IN/A`,
   },
   'Windows DNS, analytical': {
     escaping: 'not documented, none is assumed',
     format: 'sentences',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `QUERY_RECEIVED: TCP=0; InterfaceIP=192.0.2.53; Source=${client}; RD=1; QNAME=${raw(host)}; QTYPE=1; XID=4711; Port=51234; Flags=256`,
   },
   pfBlockerNG: {
     escaping: 'not documented, none is assumed',
     format: 'open-firewall-csv',
-    controlled: ['host'],
     line: ({ host, client }) => `DNS-reply,2026-11-20 09:15:04,reply,A,A,300,${raw(host)},${client},198.51.100.77,US`,
   },
   'pfBlockerNG, blocked': {
     escaping: 'not documented, none is assumed',
     format: 'open-firewall-csv',
-    controlled: ['host'],
     line: ({ host, client }) =>
       `DNSBL-python,2026-11-20 09:15:04,${raw(host)},${client},Python,DNSBL_A,AI,${raw(host)},feed,+`,
   },
@@ -261,7 +233,6 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   Suricata: {
     escaping: 'JSON',
     format: 'json-logs',
-    controlled: ['host'],
     line: ({ host, client }) =>
       JSON.stringify({
         timestamp: '2026-11-20T09:15:02.119000+0100',
@@ -605,7 +576,7 @@ const FORGERS = [
 ]
 
 for (const [name, writer] of Object.entries(WRITERS)) {
-  const { header, line, format, controlled } = writer
+  const { header, line, format, controlled = ['host'] } = writer
   const sourceOf = (): MessageReader => {
     const reader = new MessageReader()
     if (header !== undefined) reader.read(header)

@@ -624,10 +624,6 @@ const SYSTEMS = [
 
 const FAMILIES = { WINDOWS, SIGN_INS, AUDITS, MAIL, WEB_SERVERS, SYSTEMS, INBOUND }
 
-t.test('the table has enough lines to be meaningful', async (t) => {
-  t.ok(new Set(Object.values(FAMILIES).flat()).size >= 200)
-})
-
 for (const [family, lines] of Object.entries(FAMILIES)) {
   t.test(`${family}: no line is an event, from a new source or a known source`, async (t) => {
     const known = new MessageReader()

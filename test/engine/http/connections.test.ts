@@ -10,7 +10,6 @@ import {
   makeConnectionCounters,
   RefusalLimit,
 } from '../../../engine/http/connections.ts'
-import { listenHttp } from '../../../engine/http/listen.ts'
 import { FIRST_REQUEST_MS } from '../../../engine/http/node.ts'
 import { countLines } from '../../../engine/http/uws-traffic.ts'
 import { type WaitingAnswer, WaitingAnswers } from '../../../engine/http/waiting-answers.ts'
@@ -23,7 +22,7 @@ import {
   REQUESTS_PER_TURN_MAX,
 } from '../../../engine/limits.ts'
 import { capturedLog } from '../../support/captured-log.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { type RawClient, rawClient, statusesOf } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
@@ -133,30 +132,27 @@ class Answer implements WaitingAnswer {
   }
 }
 
-t.test(
-  'the oldest connection is aborted when a client, or all clients together, have too much data waiting',
-  async (t) => {
-    const each = ANSWERS_WAITING_PER_CLIENT_BYTES_MAX / 4
-    const waiting = new WaitingAnswers(true)
-    const add = (client: string): Answer => {
-      const answer = new Answer()
-      waiting.add(answer, client, each)
-      return answer
-    }
-    const other = add('b')
-    const own = [add('a'), add('a'), add('a'), add('a')]
-    t.same(own.filter(({ isAborted }) => isAborted).length, 0)
-    const [first, second] = own
-    waiting.remove(second as Answer)
-    own.push(add('a'))
-    t.notOk(first?.isAborted)
-    own.push(add('a'))
-    t.ok(first?.isAborted, 'the oldest of the client')
-    t.notOk(other.isAborted, 'and no connection of another client')
-    for (let bytes = 0; bytes < ANSWERS_WAITING_BYTES_MAX; bytes += each) add(`c${bytes}`)
-    t.ok(other.isAborted, 'the oldest of all')
-  },
-)
+t.test('the oldest connection is aborted when a client, or all clients, have too much data waiting', async (t) => {
+  const each = ANSWERS_WAITING_PER_CLIENT_BYTES_MAX / 4
+  const waiting = new WaitingAnswers(true)
+  const add = (client: string): Answer => {
+    const answer = new Answer()
+    waiting.add(answer, client, each)
+    return answer
+  }
+  const other = add('b')
+  const own = [add('a'), add('a'), add('a'), add('a')]
+  t.same(own.filter(({ isAborted }) => isAborted).length, 0)
+  const [first, second] = own
+  waiting.remove(second as Answer)
+  own.push(add('a'))
+  t.notOk(first?.isAborted)
+  own.push(add('a'))
+  t.ok(first?.isAborted, 'the oldest of the client')
+  t.notOk(other.isAborted, 'and no connection of another client')
+  for (let bytes = 0; bytes < ANSWERS_WAITING_BYTES_MAX; bytes += each) add(`c${bytes}`)
+  t.ok(other.isAborted, 'the oldest of all')
+})
 
 /**
  * proc_pid_net(5): a listener on port 8443, two connections to it, one that is not accepted yet,
@@ -190,16 +186,13 @@ for (const tls of [false, true]) {
   t.test(`idle connections${tls ? ' over TLS' : ''} keep no other client out`, async (t) => {
     const memory = makeConnectionCounters(1)
     const { log, entries } = capturedLog()
-    const listener = await listenHttp('node', {
-      address: '127.0.0.1',
-      port: 0,
+    const listener = await listenOnLoopback(t, 'node', {
       ...(tls && { tls: await provideCertificate(t.testdir(), undefined) }),
       limits: { connectionsMax: 20, perClientMax: 9 },
       connectionCounters: connectionCountersOf(memory),
       handler: (_, response) => response.send({ status: 200, body: 'here' }),
       log,
     })
-    t.teardown(() => listener.drain(100))
     const ask = async (from: string) => {
       const client = rawClient(listener.port, { tls, from })
       client.socket.write(request)
@@ -238,14 +231,10 @@ for (const tls of [false, true]) {
 }
 
 t.test('a connection that may still send its first request is not closed for another one', async (t) => {
-  const listener = await listenHttp('node', {
-    address: '127.0.0.1',
-    port: 0,
+  const listener = await listenOnLoopback(t, 'node', {
     limits: { connectionsMax: 100, perClientMax: 3 },
     handler: (_, response) => response.send({ status: 200, body: 'here' }),
-    log: quietLog,
   })
-  t.teardown(() => listener.drain(100))
   const connected = () => {
     const client = rawClient(listener.port, {})
     t.teardown(() => client.socket.destroy())
@@ -267,18 +256,14 @@ t.test('a connection that may still send its first request is not closed for ano
 
 t.test('the total limit closes an idle connection of another client where the largest has none', async (t) => {
   const held: (() => void)[] = []
-  const listener = await listenHttp('node', {
-    address: '127.0.0.1',
-    port: 0,
+  const listener = await listenOnLoopback(t, 'node', {
     limits: { connectionsMax: 5, perClientMax: 4 },
     handler: (asked, response) => {
       const send = () => response.send({ status: 200, body: 'here' })
       if (asked.path === '/held') held.push(send)
       else send()
     },
-    log: quietLog,
   })
-  t.teardown(() => listener.drain(100))
   const ask = (from: string, path: string) => {
     const client = rawClient(listener.port, { from })
     t.teardown(() => client.socket.destroy())
@@ -301,15 +286,11 @@ const FEW = 50
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: connections of one address are limited and counted`, async (t) => {
     const memory = makeConnectionCounters(1)
-    const listener = await listenHttp(implementation, {
-      address: '127.0.0.1',
-      port: 0,
+    const listener = await listenOnLoopback(t, implementation, {
       limits: { connectionsMax: 100, perClientMax: 3 },
       connectionCounters: connectionCountersOf(memory),
       handler: (_, response) => response.send({ status: 200, body: 'here' }),
-      log: quietLog,
     })
-    t.teardown(() => listener.drain(100))
     const values = (): Record<string, unknown> =>
       Object.fromEntries(connectionRows({ test: memory }).map(([name, , , value]) => [name, value]))
     const clients = Array.from({ length: 5 }, () => {
@@ -338,9 +319,7 @@ for (const implementation of IMPLEMENTATIONS) {
     const memory = makeConnectionCounters(1)
     const counters = connectionCountersOf(memory)
     let answers = 0
-    const listener = await listenHttp(implementation, {
-      address: '127.0.0.1',
-      port: 0,
+    const listener = await listenOnLoopback(t, implementation, {
       limits: { connectionsMax: 100, perClientMax: 50 },
       connectionCounters: counters,
       handler: ({ path }, response) => {
@@ -348,9 +327,7 @@ for (const implementation of IMPLEMENTATIONS) {
         response.send({ status: isRefusal ? 401 : 200, body: 'text', isRefusal })
       },
       onAnswer: () => answers++,
-      log: quietLog,
     })
-    t.teardown(() => listener.drain(100))
     const good = rawClient(listener.port)
     good.socket.write(request)
     await until('an answer', () => good.bytes() > 0)
@@ -377,16 +354,12 @@ for (const implementation of IMPLEMENTATIONS) {
 
   t.test(`over ${implementation}: too many pipelined requests close the connection`, async (t) => {
     let calls = 0
-    const listener = await listenHttp(implementation, {
-      address: '127.0.0.1',
-      port: 0,
+    const listener = await listenOnLoopback(t, implementation, {
       handler: (_, response) => {
         calls++
         response.send({ status: 200, body: 'text' })
       },
-      log: quietLog,
     })
-    t.teardown(() => listener.drain(100))
     const few = rawClient(listener.port)
     few.socket.write(request.repeat(20))
     await until('20 answers', () => statusesOf(few.text()).length === 20)

@@ -1,8 +1,6 @@
 import t from 'tap'
-import { listenHttp } from '../../../engine/http/listen.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { exchange } from '../../support/raw-client.ts'
-import { quietLog } from '../../support/store.ts'
 
 /**
  * Requests at the edge of RFC 9112. `answer` has the status and body of each answer by node:http.
@@ -48,9 +46,7 @@ const WAIT_MS = 120_000
 for (const implementation of IMPLEMENTATIONS) {
   for (const [name, [uws, sends, answer]] of Object.entries(ROWS)) {
     t.test(`over ${implementation}: ${name}`, async (t) => {
-      const listener = await listenHttp(implementation, {
-        address: '127.0.0.1',
-        port: 0,
+      const listener = await listenOnLoopback(t, implementation, {
         handler: async (request, response) => {
           const { method, path, query } = request
           const body = `${method} ${path} ${query} ${request.header('host')}`
@@ -58,9 +54,7 @@ for (const implementation of IMPLEMENTATIONS) {
           if (path === '/body') await request.body(100)
           response.send({ status: 200, body })
         },
-        log: quietLog,
       })
-      t.teardown(() => listener.drain(100))
       const { text, closed } = await exchange(listener.port, sends, { waitMs: WAIT_MS })
       const answers = text.split(/HTTP\/1\.1 (?=\d{3} )/).slice(1)
       const statuses = answers.map((each) => each.slice(0, 3)).join(', ')

@@ -1,8 +1,6 @@
 import t from 'tap'
-import { listenHttp } from '../../../engine/http/listen.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { exchange, rawClient, statusesOf } from '../../support/raw-client.ts'
-import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
 /**
@@ -36,10 +34,7 @@ const ROWS: Readonly<Record<string, readonly [bytes: string, statuses: readonly 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, async (t) => {
     let after = 0
-    const listener = await listenHttp(implementation, {
-      address: '127.0.0.1',
-      port: 0,
-      log: quietLog,
+    const listener = await listenOnLoopback(t, implementation, {
       handler: async ({ path, method }, response) => {
         if (path === '/behind') after++
         if (path === '/last-later') await new Promise((resolve) => setTimeout(resolve, 20))
@@ -52,7 +47,6 @@ for (const implementation of IMPLEMENTATIONS) {
         })
       },
     })
-    t.teardown(() => listener.drain(100))
     for (const [name, [bytes, statuses, mayBeNone]] of Object.entries(ROWS)) {
       const { text, closed } = await exchange(listener.port, bytes)
       const found = statusesOf(text)

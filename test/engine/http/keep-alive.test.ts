@@ -1,8 +1,6 @@
 import t from 'tap'
-import { listenHttp } from '../../../engine/http/listen.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { exchange, rawClient } from '../../support/raw-client.ts'
-import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
 /** Seconds that a client may leave a connection idle: less than those after which it is closed. */
@@ -10,16 +8,12 @@ const SECONDS = { uws: 5, node: 70 }
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: responses state how long an idle connection stays open`, async (t) => {
-    const listener = await listenHttp(implementation, {
-      address: '127.0.0.1',
-      port: 0,
+    const listener = await listenOnLoopback(t, implementation, {
       handler: ({ path, method }, response) => {
         const fields = path === '/last' ? ['connection', 'close'] : []
         response.send({ status: path === '/304' ? 304 : 200, body: 'text', fields, bodyOmitted: method === 'HEAD' })
       },
-      log: quietLog,
     })
-    t.teardown(() => listener.drain(100))
     for (const start of ['GET /', 'HEAD /', 'GET /304']) {
       const client = rawClient(listener.port)
       client.socket.write(`${start} HTTP/1.1\r\nHost: x\r\n\r\n`)
@@ -39,16 +33,12 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 
   t.test(`over ${implementation}: a repeated field is joined, so that neither of two secrets is valid`, async (t) => {
-    const listener = await listenHttp(implementation, {
-      address: '127.0.0.1',
-      port: 0,
+    const listener = await listenOnLoopback(t, implementation, {
       handler: (request, response) => {
         const names = ['x-api-key', 'authorization', 'content-type', 'if-none-match']
         response.send({ status: 200, body: JSON.stringify(names.map((name) => request.header(name))) })
       },
-      log: quietLog,
     })
-    t.teardown(() => listener.drain(100))
     const twice = ['X-API-Key', 'Authorization', 'Content-Type', 'If-None-Match']
       .map((name) => `${name}: a\r\n${name.toLowerCase()}: b\r\n`)
       .join('')

@@ -1,10 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
-import { listenHttp } from '../../../engine/http/listen.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { rawClient } from '../../support/raw-client.ts'
-import { quietLog } from '../../support/store.ts'
 
 /**
  * TCP delivers a request in any pieces, and several requests in one. A release of uWebSockets.js
@@ -42,9 +40,7 @@ function cuts(bytes: string): string[][] {
 for (const implementation of IMPLEMENTATIONS) {
   for (const tls of [false, true]) {
     t.test(`over ${implementation}${tls ? ', TLS' : ''}: requests in pieces are answered as whole ones`, async (t) => {
-      const listener = await listenHttp(implementation, {
-        address: '127.0.0.1',
-        port: 0,
+      const listener = await listenOnLoopback(t, implementation, {
         ...(tls && { tls: await provideCertificate(t.testdir(), undefined) }),
         handler: (request, response) => {
           const { method, path, query } = request
@@ -53,9 +49,7 @@ for (const implementation of IMPLEMENTATIONS) {
           if (method === 'GET') return response.send({ status: 200, body: start, fields: last })
           return request.body(100).then((body) => response.send({ status: 200, body: start + body }))
         },
-        log: quietLog,
       })
-      t.teardown(() => listener.drain(100))
       const wrong: string[] = []
       for (const stream of STREAMS) {
         const expected = stream.map((request) => ANSWERS.find(([each]) => each === request)?.[1])

@@ -2,7 +2,7 @@ import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { listenHttp } from '../../../engine/http/listen.ts'
 import type { HttpHandler } from '../../../engine/http/port.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { rawClient } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 
@@ -63,16 +63,12 @@ for (const implementation of IMPLEMENTATIONS) {
 }
 
 t.test('over node: a slow handler is not interrupted', async (t) => {
-  const listener = await listenHttp('node', {
-    address: '127.0.0.1',
-    port: 0,
-    log: quietLog,
+  const listener = await listenOnLoopback(t, 'node', {
     handler: async (_, response) => {
       await new Promise((resolve) => setTimeout(resolve, 18_000))
       response.send({ status: 200, body: 'late' })
     },
   })
-  t.teardown(() => listener.drain(100))
   const client = rawClient(listener.port)
   client.socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
   await client.closed

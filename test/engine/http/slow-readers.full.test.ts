@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
-import { listenHttp } from '../../../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../../../engine/http/port.ts'
 import type { Logger } from '../../../engine/kernel/process/log.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, listenOnLoopback } from '../../support/https.ts'
 import { rawClient } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 
@@ -30,16 +29,13 @@ async function site(t: Test, implementation: (typeof IMPLEMENTATIONS)[number], t
   const log = Object.assign(Object.create(quietLog) as Logger, {
     warn: (_: unknown, message: string) => warnings.push(message),
   })
-  const listener = await listenHttp(implementation, {
-    address: '127.0.0.1',
-    port: 0,
+  const listener = await listenOnLoopback(t, implementation, {
     ...(tls ? { tls: await provideCertificate(t.testdir(), undefined) } : {}),
     handler,
     log,
     onAnswer: () => count.answers++,
     onAnswerAborted: () => count.cut++,
   })
-  t.teardown(() => listener.drain(100))
   return { listener, warnings, count } satisfies Site
 }
 
@@ -140,40 +136,37 @@ for (const { implementation, tls } of OVER) {
     }
   })
 
-  t.test(
-    `over ${implementation}${tls ? ', TLS' : ''}: a drain waits for an answer, up to its time limit`,
-    async (t) => {
-      for (const { deadlineMs, readsAfterMs, isComplete } of [
-        { deadlineMs: 10_000, readsAfterMs: 800, isComplete: true },
-        { deadlineMs: 300, readsAfterMs: 1500, isComplete: false },
-      ]) {
-        let answered: () => void = () => {}
-        const inProgress = new Promise<void>((resolve) => {
-          answered = resolve
-        })
-        const { listener, warnings } = await site(t, implementation, tls, (_, response) => {
-          response.send({ status: 200, body: LONG_BODY })
-          answered()
-        })
-        const idle = rawClient(listener.port, { tls })
-        await once(idle.socket, tls ? 'secureConnect' : 'connect')
-        const client = rawClient(listener.port, { tls, paused: true })
-        client.socket.write(request())
-        await inProgress
-        await pause(300)
-        const began = performance.now()
-        const drained = listener.drain(deadlineMs).then(() => performance.now() - began)
-        await pause(readsAfterMs)
-        client.socket.resume()
-        await client.closed
-        await idle.closed
-        t.equal(client.bytes() > LONG_BODY.length, isComplete, `${client.bytes()} bytes within ${deadlineMs} ms`)
-        t.equal(warnings.length, isComplete ? 0 : 1, 'aborted answers are logged')
-        const tookMs = await drained
-        t.ok(isComplete ? tookMs >= readsAfterMs : tookMs < 1200, `${tookMs} ms`)
-      }
-    },
-  )
+  t.test(`over ${implementation}${tls ? ', TLS' : ''}: a drain waits for an answer up to its limit`, async (t) => {
+    for (const { deadlineMs, readsAfterMs, isComplete } of [
+      { deadlineMs: 10_000, readsAfterMs: 800, isComplete: true },
+      { deadlineMs: 300, readsAfterMs: 1500, isComplete: false },
+    ]) {
+      let answered: () => void = () => {}
+      const inProgress = new Promise<void>((resolve) => {
+        answered = resolve
+      })
+      const { listener, warnings } = await site(t, implementation, tls, (_, response) => {
+        response.send({ status: 200, body: LONG_BODY })
+        answered()
+      })
+      const idle = rawClient(listener.port, { tls })
+      await once(idle.socket, tls ? 'secureConnect' : 'connect')
+      const client = rawClient(listener.port, { tls, paused: true })
+      client.socket.write(request())
+      await inProgress
+      await pause(300)
+      const began = performance.now()
+      const drained = listener.drain(deadlineMs).then(() => performance.now() - began)
+      await pause(readsAfterMs)
+      client.socket.resume()
+      await client.closed
+      await idle.closed
+      t.equal(client.bytes() > LONG_BODY.length, isComplete, `${client.bytes()} bytes within ${deadlineMs} ms`)
+      t.equal(warnings.length, isComplete ? 0 : 1, 'aborted answers are logged')
+      const tookMs = await drained
+      t.ok(isComplete ? tookMs >= readsAfterMs : tookMs < 1200, `${tookMs} ms`)
+    }
+  })
 }
 
 for (const over of IMPLEMENTATIONS) {

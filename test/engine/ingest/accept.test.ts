@@ -78,15 +78,6 @@ t.test('each event counts once: within a batch, across concurrent batches, and a
   t.ok(balanced(acceptor.counters))
 })
 
-t.test('the same ID in another organization is another event', async (t) => {
-  const opened = openStore(t)
-  const [a, b] = [makeOrganization(opened, 'A').id, makeOrganization(opened, 'B').id]
-  const acceptor = acceptorOf(opened)
-  const event = new Sender().event('claude.ai', NOON)
-  t.match(await acceptor.accept(a, [event]), { accepted: 1 })
-  t.match(await acceptor.accept(b, [event]), { accepted: 1 })
-})
-
 t.test('rejected events are reported by their index, and the others are stored', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
@@ -270,33 +261,30 @@ t.test('a batch can be larger than a chunk of the buffer, with some events sent 
   t.strictSame(buffered, [...early, ...events.filter((event) => !early.includes(event))])
 })
 
-t.test(
-  'a batch from this service leaves no remembered IDs, and its side effects commit with it or not at all',
-  async (t) => {
-    const opened = openStore(t)
-    const { id } = makeOrganization(opened, 'Acme')
-    const acceptor = acceptorOf(opened)
-    const bytes = packBatch([new Sender().event('claude.ai', NOON)])
-    let ran = 0
-    const options = { deduplicate: false, alongside: () => ran++ }
-    t.match(await acceptor.acceptPacked(id, bytes, options), { kind: 'stored', accepted: 1 })
-    t.match(
-      await acceptor.acceptPacked(id, bytes, options),
-      { kind: 'stored', accepted: 1 },
-      'the store is not read to check whether it is new',
-    )
-    t.match(await acceptor.acceptPacked(id, bytes, { deduplicate: true }), { accepted: 1 })
-    t.equal(ran, 2)
-    const { buffer } = opened.store
-    const count = buffer.count.bind(buffer)
-    buffer.count = () => BUFFERED_EVENTS_MAX
-    t.match(await acceptor.acceptPacked(id, bytes, options), { kind: 'retry' })
-    buffer.count = count
-    t.equal(ran, 2, 'not for a batch that was not stored')
-    t.match(await acceptor.acceptPacked(id, Buffer.from('hello'), options), { kind: 'malformed' })
-    t.ok(balanced(acceptor.counters))
-  },
-)
+t.test('a batch from this service leaves no IDs, and its side effects commit with it or not at all', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const bytes = packBatch([new Sender().event('claude.ai', NOON)])
+  let ran = 0
+  const options = { deduplicate: false, alongside: () => ran++ }
+  t.match(await acceptor.acceptPacked(id, bytes, options), { kind: 'stored', accepted: 1 })
+  t.match(
+    await acceptor.acceptPacked(id, bytes, options),
+    { kind: 'stored', accepted: 1 },
+    'the store is not read to check whether it is new',
+  )
+  t.match(await acceptor.acceptPacked(id, bytes, { deduplicate: true }), { accepted: 1 })
+  t.equal(ran, 2)
+  const { buffer } = opened.store
+  const count = buffer.count.bind(buffer)
+  buffer.count = () => BUFFERED_EVENTS_MAX
+  t.match(await acceptor.acceptPacked(id, bytes, options), { kind: 'retry' })
+  buffer.count = count
+  t.equal(ran, 2, 'not for a batch that was not stored')
+  t.match(await acceptor.acceptPacked(id, Buffer.from('hello'), options), { kind: 'malformed' })
+  t.ok(balanced(acceptor.counters))
+})
 
 t.test('an event older than what is remembered of its sender is too late, and not a duplicate', async (t) => {
   const opened = openStore(t)

@@ -274,38 +274,33 @@ for (const implementation of IMPLEMENTATIONS) {
       t.ok([413, 'EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(outcome as string | number), String(outcome))
     })
 
-    t.test(
-      'arriving bodies reserve memory; beyond the limit the response asks to retry, and the body is not read',
-      async (t) => {
-        const memory = new BodyMemory(700_000)
-        const { ask, token, opened, organization, listener, counters, sender } = await startIngest(
-          t,
-          implementation,
-          memory,
-        )
-        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
-        const big = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
-        const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
-        socket.on('error', () => {})
-        const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-        await new Promise((resolve) => socket.once('secureConnect', resolve))
-        socket.write(
-          `POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: ${big.length}\r\n\r\n`,
-        )
-        await until('the body has room', () => memory.held > 0)
-        const other = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
-        const refused = await ask(EVENTS_PATH, { method: 'POST', headers, body: other })
-        t.match(refused, { status: 503, headers: { 'retry-after': '5' }, body: { error: /^Try again later: / } })
-        t.match(counters, { overloaded: 1, batches: 0 })
-        t.equal(opened.store.buffer.count(organization.id), 0)
-        const answered = new Promise((resolve) => socket.once('data', resolve))
-        socket.write(big)
-        t.match(String(await answered), /^HTTP\/1\.1 200 /, 'the one that was first is taken')
-        t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body: other }), { status: 200 }, 'then the other')
-        socket.destroy()
-        t.equal(memory.held, 0)
-      },
-    )
+    t.test('bodies reserve memory; beyond the limit, a body is not read, and must be retried', async (t) => {
+      const memory = new BodyMemory(700_000)
+      const { ask, token, opened, organization, listener, counters, sender } = await startIngest(
+        t,
+        implementation,
+        memory,
+      )
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const big = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
+      const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
+      socket.on('error', () => {})
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: ${big.length}\r\n\r\n`)
+      await until('the body has room', () => memory.held > 0)
+      const other = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
+      const refused = await ask(EVENTS_PATH, { method: 'POST', headers, body: other })
+      t.match(refused, { status: 503, headers: { 'retry-after': '5' }, body: { error: /^Try again later: / } })
+      t.match(counters, { overloaded: 1, batches: 0 })
+      t.equal(opened.store.buffer.count(organization.id), 0)
+      const answered = new Promise((resolve) => socket.once('data', resolve))
+      socket.write(big)
+      t.match(String(await answered), /^HTTP\/1\.1 200 /, 'the one that was first is taken')
+      t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body: other }), { status: 200 }, 'then the other')
+      socket.destroy()
+      t.equal(memory.held, 0)
+    })
 
     t.test('a body counts with its decompressed size, and an aborted one frees its memory', async (t) => {
       const memory = new BodyMemory(100_000)

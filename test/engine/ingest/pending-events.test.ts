@@ -20,10 +20,11 @@ const MIDNIGHT = Date.parse('2026-11-21T00:00:00Z')
 const owner = { organizationId: 'o', tokenId: 't', label: 'l' }
 const source: Source = new SourceTable().get(owner, 'tcp', '192.0.2.1', '')
 
+/** Of one name, client and time, if it does not say otherwise. */
 interface Message {
-  readonly name: string
-  readonly client: string
-  readonly lastMs: number
+  readonly name?: string
+  readonly client?: string
+  readonly lastMs?: number
   readonly firstMs?: number
   readonly count?: number
   readonly blocked?: number
@@ -35,7 +36,8 @@ interface Message {
 }
 
 function add(pending: PendingEvents, message: Message): void {
-  const { name, client, lastMs, firstMs = lastMs, count = 1, blocked = 0, id = '', from = source } = message
+  const { name = 'a.b', client = '192.0.2.1', lastMs = NOON, firstMs = lastMs, from = source } = message
+  const { count = 1, blocked = 0, id = '' } = message
   const { user = '', sent: bytesSent = 0, received: bytesReceived = 0 } = message
   // The name is inside the buffer, followed by the ID and the user.
   const bytes = Buffer.from(`xyz${name}|${id}${user}`)
@@ -60,88 +62,54 @@ function eventsOf(pending: PendingEvents): Event[] {
   return good
 }
 
-const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = [
-  {
-    name: 'one',
-    messages: [{ name: 'Claude.AI', client: '192.0.2.1', lastMs: NOON }],
-    events: [{ name: 'claude.ai', client: '192.0.2.1', method: 'log', firstSeenMs: NOON, lastSeenMs: NOON, count: 1 }],
-  },
-  {
-    name: 'the same name and client are one event, regardless of case and order',
-    messages: [
+const rows: Readonly<Record<string, readonly [messages: readonly Message[], events: readonly Partial<Event>[]]>> = {
+  one: [
+    [{ name: 'Claude.AI', client: '192.0.2.1', lastMs: NOON }],
+    [{ name: 'claude.ai', client: '192.0.2.1', method: 'log', firstSeenMs: NOON, lastSeenMs: NOON, count: 1 }],
+  ],
+  'the same name and client are one event, regardless of case and order': [
+    [
       { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON },
       { name: 'CLAUDE.ai', client: '192.0.2.1', lastMs: NOON - MINUTE_MS },
       { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON + MINUTE_MS, count: 3 },
     ],
-    events: [{ firstSeenMs: NOON - MINUTE_MS, lastSeenMs: NOON + MINUTE_MS, count: 5 }],
-  },
-  {
-    name: 'another client, another name or a longer name is another event',
-    messages: [
+    [{ firstSeenMs: NOON - MINUTE_MS, lastSeenMs: NOON + MINUTE_MS, count: 5 }],
+  ],
+  'another client, another name or a longer name is another event': [
+    [
       { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON },
       { name: 'claude.ai', client: '192.0.2.11', lastMs: NOON },
       { name: 'claude.ai.', client: '192.0.2.1', lastMs: NOON },
       { name: 'laude.ai', client: '192.0.2.1', lastMs: NOON },
     ],
-    events: [{ count: 1 }, { count: 1 }, { count: 1 }, { count: 1 }],
-  },
-  {
-    name: 'blocked matches are separate events',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, blocked: 1 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, blocked: 1 },
-    ],
-    events: [{ count: 2, blocked: 2 }, { count: 1 }],
-  },
-  {
-    name: 'more than an hour apart',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON + HOUR_MS },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON - 1 },
-    ],
-    events: [{ count: 2 }, { count: 1 }],
-  },
-  {
-    name: 'of two days',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: MIDNIGHT - 1 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: MIDNIGHT },
-    ],
-    events: [{ count: 1 }, { count: 1 }],
-  },
-  {
-    name: 'events with their own ID are never merged',
-    messages: [
-      {
-        name: 'a.b',
-        client: '192.0.2.1',
-        lastMs: NOON,
-        id: '00112233445566778899AABBCCDDEEFF'.replace('8899', '0000'),
-      },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, id: `${'a'.repeat(16)}${'0'.repeat(15)}2` },
-    ],
-    events: [{ id: '00112233445566770000aabbccddeeff', method: 'dns' }, { id: `${'a'.repeat(16)}${'0'.repeat(15)}2` }],
-  },
-  {
-    name: 'counts that would exceed the limit',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, count: 0xffff_ffff },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
-    ],
-    events: [{ count: 0xffff_ffff }, { count: 1 }],
-  },
-  {
-    name: 'a span of years loses its beginning, not its end',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', firstMs: 0, lastMs: NOON, id: `${'a'.repeat(16)}${'0'.repeat(15)}1` },
-    ],
-    events: [{ firstSeenMs: NOON - 0xffff_ffff, lastSeenMs: NOON }],
-  },
-  {
-    name: 'the longest name, address and user',
-    messages: [
+    [{ count: 1 }, { count: 1 }, { count: 1 }, { count: 1 }],
+  ],
+  'blocked matches are separate events': [
+    [{ blocked: 1 }, {}, { blocked: 1 }],
+    [{ count: 2, blocked: 2 }, { count: 1 }],
+  ],
+  'more than an hour apart': [
+    [{}, { lastMs: NOON + HOUR_MS }, { lastMs: NOON - 1 }],
+    [{ count: 2 }, { count: 1 }],
+  ],
+  'of two days': [
+    [{ lastMs: MIDNIGHT - 1 }, { lastMs: MIDNIGHT }],
+    [{ count: 1 }, { count: 1 }],
+  ],
+  'events with their own ID are never merged': [
+    [{ id: '00112233445566778899AABBCCDDEEFF'.replace('8899', '0000') }, { id: `${'a'.repeat(16)}${'0'.repeat(15)}2` }],
+    [{ id: '00112233445566770000aabbccddeeff', method: 'dns' }, { id: `${'a'.repeat(16)}${'0'.repeat(15)}2` }],
+  ],
+  'counts that would exceed the limit': [
+    [{ count: 0xffff_ffff }, {}],
+    [{ count: 0xffff_ffff }, { count: 1 }],
+  ],
+  'a span of years loses its beginning, not its end': [
+    [{ firstMs: 0, id: `${'a'.repeat(16)}${'0'.repeat(15)}1` }],
+    [{ firstSeenMs: NOON - 0xffff_ffff, lastSeenMs: NOON }],
+  ],
+  'the longest name, address and user': [
+    [
       {
         name: `${'a.'.repeat(125)}com`,
         client: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff',
@@ -149,70 +117,49 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
         user: 'u'.repeat(USER_BYTES_MAX),
       },
     ],
-    events: [{ name: `${'a.'.repeat(125)}com`, user: 'u'.repeat(USER_BYTES_MAX) }],
-  },
-  {
-    name: 'two users of one client are not mixed',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe' },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdo' },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'JDOE' },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe' },
+    [{ name: `${'a.'.repeat(125)}com`, user: 'u'.repeat(USER_BYTES_MAX) }],
+  ],
+  'two users of one client are not mixed': [
+    [{ user: 'jdoe' }, { user: 'jdo' }, { user: 'JDOE' }, {}, { user: 'jdoe' }],
+    [{ user: 'jdoe', count: 2 }, { user: 'jdo', count: 1 }, { user: 'JDOE', count: 1 }, { count: 1 }],
+  ],
+  'bytes are added, with and without a user': [
+    [
+      { user: 'jdoe', sent: 5, received: 2 ** 33 },
+      { sent: 7 },
+      { user: 'jdoe', sent: 6, received: 1 },
+      { received: 8 },
     ],
-    events: [{ user: 'jdoe', count: 2 }, { user: 'jdo', count: 1 }, { user: 'JDOE', count: 1 }, { count: 1 }],
-  },
-  {
-    name: 'bytes are added, with and without a user',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', sent: 5, received: 2 ** 33 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, sent: 7 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', sent: 6, received: 1 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, received: 8 },
-    ],
-    events: [
+    [
       { user: 'jdoe', bytesSent: 11, bytesReceived: 2 ** 33 + 1 },
       { bytesSent: 7, bytesReceived: 8 },
     ],
-  },
-  {
-    name: 'blocked and other matches with bytes are one event',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', blocked: 1 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', count: 4 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', blocked: 1, sent: 3 },
+  ],
+  'blocked and other matches with bytes are one event': [
+    [
+      { user: 'jdoe', blocked: 1 },
+      { user: 'jdoe', count: 4 },
+      { user: 'jdoe', blocked: 1, sent: 3 },
     ],
-    events: [{ user: 'jdoe', count: 6, blocked: 2, bytesSent: 3 }],
-  },
-  {
-    name: 'bytes that would exceed the limit',
-    messages: [
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, sent: TRANSFERRED_BYTES_MAX, received: 1 },
-      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, sent: 1, received: 1 },
+    [{ user: 'jdoe', count: 6, blocked: 2, bytesSent: 3 }],
+  ],
+  'bytes that would exceed the limit': [
+    [
+      { sent: TRANSFERRED_BYTES_MAX, received: 1 },
+      { sent: 1, received: 1 },
     ],
-    events: [
+    [
       { count: 1, bytesSent: TRANSFERRED_BYTES_MAX, bytesReceived: 1 },
       { count: 1, bytesSent: 1, bytesReceived: 1 },
     ],
-  },
-  {
-    name: 'an event with its own ID keeps its user and bytes',
-    messages: [
-      {
-        name: 'a.b',
-        client: '192.0.2.1',
-        lastMs: NOON,
-        id: `${'a'.repeat(16)}${'0'.repeat(15)}1`,
-        user: 'jdoe',
-        sent: 5,
-        received: 6,
-      },
-    ],
-    events: [{ id: `${'a'.repeat(16)}${'0'.repeat(15)}1`, user: 'jdoe', bytesSent: 5, bytesReceived: 6 }],
-  },
-]
+  ],
+  'an event with its own ID keeps its user and bytes': [
+    [{ id: `${'a'.repeat(16)}${'0'.repeat(15)}1`, user: 'jdoe', sent: 5, received: 6 }],
+    [{ id: `${'a'.repeat(16)}${'0'.repeat(15)}1`, user: 'jdoe', bytesSent: 5, bytesReceived: 6 }],
+  ],
+}
 
-for (const { name, messages, events } of rows) {
+for (const [name, [messages, events]] of Object.entries(rows)) {
   t.test(name, async (t) => {
     const pending = new PendingEvents(100, new EventIds())
     for (const message of messages) add(pending, message)
@@ -361,26 +308,19 @@ t.test('counts, blocked counts, bytes, users, days, time spans and sources are p
   )
 })
 
-const floods: readonly { readonly name: string; readonly messages: () => readonly Message[] }[] = [
-  {
-    name: 'names with the same FNV-1a hash',
-    messages: () => {
-      const method = METHODS.indexOf('log')
-      const state = Math.imul(0x811c9dc5 ^ method ^ 0x97, 0x01000193)
-      return collidingTexts(12, state).map((name) => ({ name, client: '192.0.2.1', lastMs: NOON }))
-    },
+type Flood = readonly Required<Pick<Message, 'name' | 'client' | 'lastMs'>>[]
+const floods: Readonly<Record<string, () => Flood>> = {
+  'names with the same FNV-1a hash': () => {
+    const method = METHODS.indexOf('log')
+    const state = Math.imul(0x811c9dc5 ^ method ^ 0x97, 0x01000193)
+    return collidingTexts(12, state).map((name) => ({ name, client: '192.0.2.1', lastMs: NOON }))
   },
-  {
-    name: 'messages of one name that are too far apart to be merged',
-    messages: () =>
-      Array.from({ length: 4096 }, (_, hour) => ({
-        name: 'chatgpt.com',
-        client: '192.0.2.1',
-        lastMs: NOON - hour * 2 * HOUR_MS,
-      })),
-  },
-]
-for (const { name, messages } of floods) {
+  'messages of one name that are too far apart to be merged': () =>
+    Array.from({ length: 4096 }, (_, hour) => {
+      return { name: 'chatgpt.com', client: '192.0.2.1', lastMs: NOON - hour * 2 * HOUR_MS }
+    }),
+}
+for (const [name, messages] of Object.entries(floods)) {
   t.test(`a batch compares a message with few others: ${name}`, async (t) => {
     const pending = new PendingEvents(4096, new EventIds())
     let reads = 0

@@ -243,40 +243,37 @@ t.test("duplicates of collectors' events are not counted as matches before the e
 })
 
 for (const dryRun of [true, false]) {
-  t.test(
-    `matches before the evidence window are counted, and the newest time is known${dryRun ? ', dry' : ''}`,
-    async (t) => {
-      const reader = reading(t)
-      const at = (days: number, client: string): string => `${squid('claude.ai', client, NOW - days * DAY_MS)}\n`
-      reader.write('old', `${at(40, '10.0.0.1')}${at(31, '2001:0DB8::1')}${at(90, '10.0.0.1')}${other(1)}\n`)
-      reader.write('mixed', at(40, '10.0.0.2') + at(1, '10.0.0.3'))
-      reader.write('ahead', `${squid('claude.ai', '10.0.0.4', Date.now() + DAY_MS)}\n`)
-      t.match(await reader.read('old', { dryRun }), { matched: 3, outsideWindow: 3, newestMs: NOW - 31 * DAY_MS })
-      t.match(await reader.read('mixed', { dryRun }), { matched: 2, outsideWindow: 1, newestMs: NOW - DAY_MS })
-      const ahead = await reader.read('ahead', { dryRun })
-      t.ok(ahead.newestMs <= Date.now(), 'a time in the future counts as now')
-      t.same(
-        reader.matches.slice(0, 3).map(({ client, timeMs, count }) => ({ client, timeMs, count })),
-        [
-          { client: '10.0.0.1', timeMs: NOW - 40 * DAY_MS, count: 1 },
-          { client: '2001:db8::1', timeMs: NOW - 31 * DAY_MS, count: 1 },
-          { client: '10.0.0.1', timeMs: NOW - 90 * DAY_MS, count: 1 },
-        ],
-      )
-      t.ok(
-        Number.isNaN(
-          (
-            await reader.read(
-              reader
-                .write('none', `${other(1)}\n`)
-                .split('/')
-                .at(-1) ?? '',
-            )
-          ).newestMs,
-        ),
-      )
-    },
-  )
+  t.test(`matches before the window are counted, and the newest time is known${dryRun ? ', dry' : ''}`, async (t) => {
+    const reader = reading(t)
+    const at = (days: number, client: string): string => `${squid('claude.ai', client, NOW - days * DAY_MS)}\n`
+    reader.write('old', `${at(40, '10.0.0.1')}${at(31, '2001:0DB8::1')}${at(90, '10.0.0.1')}${other(1)}\n`)
+    reader.write('mixed', at(40, '10.0.0.2') + at(1, '10.0.0.3'))
+    reader.write('ahead', `${squid('claude.ai', '10.0.0.4', Date.now() + DAY_MS)}\n`)
+    t.match(await reader.read('old', { dryRun }), { matched: 3, outsideWindow: 3, newestMs: NOW - 31 * DAY_MS })
+    t.match(await reader.read('mixed', { dryRun }), { matched: 2, outsideWindow: 1, newestMs: NOW - DAY_MS })
+    const ahead = await reader.read('ahead', { dryRun })
+    t.ok(ahead.newestMs <= Date.now(), 'a time in the future counts as now')
+    t.same(
+      reader.matches.slice(0, 3).map(({ client, timeMs, count }) => ({ client, timeMs, count })),
+      [
+        { client: '10.0.0.1', timeMs: NOW - 40 * DAY_MS, count: 1 },
+        { client: '2001:db8::1', timeMs: NOW - 31 * DAY_MS, count: 1 },
+        { client: '10.0.0.1', timeMs: NOW - 90 * DAY_MS, count: 1 },
+      ],
+    )
+    t.ok(
+      Number.isNaN(
+        (
+          await reader.read(
+            reader
+              .write('none', `${other(1)}\n`)
+              .split('/')
+              .at(-1) ?? '',
+          )
+        ).newestMs,
+      ),
+    )
+  })
 }
 
 t.test('a truncated compressed file is stored up to the end, and later recognized as read', async (t) => {
@@ -294,34 +291,31 @@ t.test('a truncated compressed file is stored up to the end, and later recognize
   t.ok(Math.abs(matched + stored - manyLines(3).matching) <= 1)
 })
 
-t.test(
-  'an older copy, a shorter one, one of a hundred, and one with the same header count each message once',
-  async (t) => {
-    const reader = reading(t)
-    const lines = (from: number, to: number): string =>
-      Array.from({ length: to - from }, (_, index) => `${matching(from + index)}\n`).join('')
-    reader.write('full', lines(0, 1000))
-    t.match(await reader.read('full'), { matched: 1000, duplicates: 0 })
-    reader.write('head', lines(0, 100))
-    t.match(await reader.read('head'), { matched: 0, duplicates: 100 })
-    reader.write('other-end', lines(0, 50) + lines(2000, 2010))
-    t.match(await reader.read('other-end'), { matched: 10, duplicates: 50 })
-    t.match(await reader.read('full'), { matched: 0, duplicates: 1000 })
-    for (let round = 0; round < 2; round++) {
-      for (let file = 0; file < 100; file++) {
-        reader.write(`one-${file}`, `Timestamp;Client;Domain\n2026-11-20 11:00:00;10.1.0.${file};claude.ai\n`)
-        const expected = round === 0 ? { matched: 1, duplicates: 0 } : { matched: 0, duplicates: 1 }
-        t.match(await reader.read(`one-${file}`), expected, `file ${file}`)
-      }
+t.test('copies that are older, shorter, many, or have the same header count each message once', async (t) => {
+  const reader = reading(t)
+  const lines = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, index) => `${matching(from + index)}\n`).join('')
+  reader.write('full', lines(0, 1000))
+  t.match(await reader.read('full'), { matched: 1000, duplicates: 0 })
+  reader.write('head', lines(0, 100))
+  t.match(await reader.read('head'), { matched: 0, duplicates: 100 })
+  reader.write('other-end', lines(0, 50) + lines(2000, 2010))
+  t.match(await reader.read('other-end'), { matched: 10, duplicates: 50 })
+  t.match(await reader.read('full'), { matched: 0, duplicates: 1000 })
+  for (let round = 0; round < 2; round++) {
+    for (let file = 0; file < 100; file++) {
+      reader.write(`one-${file}`, `Timestamp;Client;Domain\n2026-11-20 11:00:00;10.1.0.${file};claude.ai\n`)
+      const expected = round === 0 ? { matched: 1, duplicates: 0 } : { matched: 0, duplicates: 1 }
+      t.match(await reader.read(`one-${file}`), expected, `file ${file}`)
     }
-    for (let round = 0; round < 2; round++) {
-      reader.write('single', `${matching(5000)}\n${round === 0 ? '' : `${matching(5001)}\n`}`)
-      t.match(await reader.read('single'), { matched: 1, duplicates: round })
-    }
-    reader.write('half', lines(0, 1000).slice(0, 30_000))
-    t.match(await reader.read('half'), { matched: 0 }, 'a copy that ends within a line')
-  },
-)
+  }
+  for (let round = 0; round < 2; round++) {
+    reader.write('single', `${matching(5000)}\n${round === 0 ? '' : `${matching(5001)}\n`}`)
+    t.match(await reader.read('single'), { matched: 1, duplicates: round })
+  }
+  reader.write('half', lines(0, 1000).slice(0, 30_000))
+  t.match(await reader.read('half'), { matched: 0 }, 'a copy that ends within a line')
+})
 
 t.test('wherever an import is interrupted, the next one continues without loss or repetition', async (t) => {
   const reader = reading(t)

@@ -211,57 +211,54 @@ t.test('a wrong count costs one message and is reported, and a message over the 
   t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'the connections continue')
 })
 
-t.test(
-  'connections of an organization without space wait, and then no message is lost, repeated or reordered',
-  async (t) => {
-    const SIZES = [1, 2, 40, 700, 9000, 30_000, 65_000, 65_000, 3, 65_000, 64_000, 20]
-    const tls = await provideCertificate(t.testdir(), undefined)
-    const rows: { name: string; framed: (message: string) => string; kind: 'tcp' | 'tls' }[] = [
-      { name: 'lines over TCP', kind: 'tcp', framed: (message) => `${message}\n` },
-      { name: 'octet counting over TCP', kind: 'tcp', framed: (message) => `${message.length} ${message}` },
-      { name: 'NUL over TCP', kind: 'tcp', framed: (message) => `${message}\0` },
-      { name: 'lines over TLS', kind: 'tls', framed: (message) => `${message}\n` },
-      { name: 'octet counting over TLS', kind: 'tls', framed: (message) => `${message.length} ${message}` },
-    ]
-    for (const { name, kind, framed } of rows) {
-      await t.test(name, async (t) => {
-        const { lane, listener, accounting, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
-        const { pipeline } = lane
-        const taken: string[] = []
-        let refusals = 0
-        // Every other message is rejected once for lack of space.
-        pipeline.take = (start, end) => {
-          const text = pipeline.line.text(start, end)
-          if (refusals++ % 2 === 0) return 'full'
-          taken.push(text)
-          return 'unmatched'
-        }
-        const timer = setInterval(() => lane.resumeStalled(), 2)
-        t.teardown(() => clearInterval(timer))
-        const sender: { socket: Socket } =
-          kind === 'tls'
-            ? await sendTls(t, listener.port, { caFile: tls.certificateFile })
-            : await sendTcp(t, listener.port)
-        const messages = Array.from({ length: 10 }, () => SIZES)
-          .flat()
-          .map((size, index) => `<13>${index} ${'x'.repeat(size)}`)
-        sender.socket.end(messages.map(framed).join(''))
-        await until('all', () => taken.length >= messages.length || undefined)
-        await until('the end of the connection', () => accounting.open === 0 || undefined)
-        t.same(
-          taken.map((text) => Number(text.slice(4, text.indexOf(' ')))),
-          messages.map((_message, index) => index),
-        )
-        t.ok(taken.every((text, index) => text === messages[index]))
-        t.equal(lane.budget.waitingBytes, 0)
-        t.same(
-          Object.values(closed).filter((count) => count > 0),
-          [],
-        )
-      })
-    }
-  },
-)
+t.test('connections of an organization without space wait; no message is lost, repeated or reordered', async (t) => {
+  const SIZES = [1, 2, 40, 700, 9000, 30_000, 65_000, 65_000, 3, 65_000, 64_000, 20]
+  const tls = await provideCertificate(t.testdir(), undefined)
+  const rows: { name: string; framed: (message: string) => string; kind: 'tcp' | 'tls' }[] = [
+    { name: 'lines over TCP', kind: 'tcp', framed: (message) => `${message}\n` },
+    { name: 'octet counting over TCP', kind: 'tcp', framed: (message) => `${message.length} ${message}` },
+    { name: 'NUL over TCP', kind: 'tcp', framed: (message) => `${message}\0` },
+    { name: 'lines over TLS', kind: 'tls', framed: (message) => `${message}\n` },
+    { name: 'octet counting over TLS', kind: 'tls', framed: (message) => `${message.length} ${message}` },
+  ]
+  for (const { name, kind, framed } of rows) {
+    await t.test(name, async (t) => {
+      const { lane, listener, accounting, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
+      const { pipeline } = lane
+      const taken: string[] = []
+      let refusals = 0
+      // Every other message is rejected once for lack of space.
+      pipeline.take = (start, end) => {
+        const text = pipeline.line.text(start, end)
+        if (refusals++ % 2 === 0) return 'full'
+        taken.push(text)
+        return 'unmatched'
+      }
+      const timer = setInterval(() => lane.resumeStalled(), 2)
+      t.teardown(() => clearInterval(timer))
+      const sender: { socket: Socket } =
+        kind === 'tls'
+          ? await sendTls(t, listener.port, { caFile: tls.certificateFile })
+          : await sendTcp(t, listener.port)
+      const messages = Array.from({ length: 10 }, () => SIZES)
+        .flat()
+        .map((size, index) => `<13>${index} ${'x'.repeat(size)}`)
+      sender.socket.end(messages.map(framed).join(''))
+      await until('all', () => taken.length >= messages.length || undefined)
+      await until('the end of the connection', () => accounting.open === 0 || undefined)
+      t.same(
+        taken.map((text) => Number(text.slice(4, text.indexOf(' ')))),
+        messages.map((_message, index) => index),
+      )
+      t.ok(taken.every((text, index) => text === messages[index]))
+      t.equal(lane.budget.waitingBytes, 0)
+      t.same(
+        Object.values(closed).filter((count) => count > 0),
+        [],
+      )
+    })
+  }
+})
 
 t.test('a connection that waited for long gets its full time when it continues', async (t) => {
   const LIMIT_MS = 60_000

@@ -32,45 +32,33 @@ for (const [zone, name, wall, utc] of rows) {
   })
 }
 
-t.test("a reused clock of a zone gives the same times as a new one, in the table's order", async (t) => {
-  const clocks = new Map<string, WallClock>()
-  for (const [zone, , wall, utc] of rows) {
-    const clock = clocks.get(zone) ?? new WallClock(zone)
-    clocks.set(zone, clock)
-    t.equal(new Date(clock.toUtc(Date.parse(`${wall}Z`))).toISOString(), `${utc}.000Z`, `${zone} ${wall}`)
-  }
-})
-
 /** The wall-clock time in the zone at an instant, in milliseconds as if it were UTC. */
 function wallAt(zone: string, timeMs: number): number {
   const text = new Date(timeMs).toLocaleString('sv-SE', { timeZone: zone })
   return Date.parse(`${text.replace(' ', 'T')}Z`)
 }
 
-t.test(
-  'at any instant, the wall-clock time maps back to it, or to an earlier instant with the same wall-clock time',
-  async () => {
-    const zones = [
-      'Europe/Berlin',
-      'America/New_York',
-      'Australia/Lord_Howe',
-      'Asia/Kolkata',
-      'Africa/Casablanca',
-    ] as const
-    const clocks = new Map(zones.map((zone) => [zone, new WallClock(zone)]))
-    const start = Date.parse('2024-01-01T00:00:00Z') / MINUTE_MS
-    const end = Date.parse('2028-01-01T00:00:00Z') / MINUTE_MS
-    fc.assert(
-      fc.property(fc.constantFrom(...zones), fc.integer({ min: start, max: end }), (zone, minutes) => {
-        const instant = minutes * MINUTE_MS
-        const wall = wallAt(zone, instant)
-        const found = clocks.get(zone)?.toUtc(wall) ?? Number.NaN
-        return found <= instant && instant - found < DAY_MS && wallAt(zone, found) === wall
-      }),
-      { numRuns: 2000 },
-    )
-  },
-)
+t.test('a wall-clock time maps back to its instant, or to an earlier one with the same wall-clock time', async () => {
+  const zones = [
+    'Europe/Berlin',
+    'America/New_York',
+    'Australia/Lord_Howe',
+    'Asia/Kolkata',
+    'Africa/Casablanca',
+  ] as const
+  const clocks = new Map(zones.map((zone) => [zone, new WallClock(zone)]))
+  const start = Date.parse('2024-01-01T00:00:00Z') / MINUTE_MS
+  const end = Date.parse('2028-01-01T00:00:00Z') / MINUTE_MS
+  fc.assert(
+    fc.property(fc.constantFrom(...zones), fc.integer({ min: start, max: end }), (zone, minutes) => {
+      const instant = minutes * MINUTE_MS
+      const wall = wallAt(zone, instant)
+      const found = clocks.get(zone)?.toUtc(wall) ?? Number.NaN
+      return found <= instant && instant - found < DAY_MS && wallAt(zone, found) === wall
+    }),
+    { numRuns: 2000 },
+  )
+})
 
 for (const [text, expected] of [
   ['UTC', true],

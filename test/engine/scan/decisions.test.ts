@@ -24,47 +24,29 @@ import {
 const catalog = loadCatalog()
 const CLAUDE = matcher.match('claude.ai')?.platform.id ?? ''
 
-interface StateCase {
-  readonly name: string
-  readonly kind?: Decision['kind']
-  readonly expiresAtMs?: number
-  readonly atMs: number
-  readonly state: ReturnType<typeof decisionState>
-}
-
-const STATES: readonly StateCase[] = [
-  { name: 'no decision', atMs: NOON, state: 'waiting' },
-  { name: 'approved without an end', kind: 'approved', atMs: NOON + 3650 * DAY_MS, state: 'approved' },
-  { name: 'rejected without an end', kind: 'rejected', atMs: NOON + 3650 * DAY_MS, state: 'rejected' },
-  { name: 'withdrawn', kind: 'withdrawn', atMs: NOON, state: 'waiting' },
-  {
-    name: 'approved, a millisecond before its end',
-    kind: 'approved',
-    expiresAtMs: NOON,
-    atMs: NOON - 1,
-    state: 'approved',
-  },
-  { name: 'approved, at its end', kind: 'approved', expiresAtMs: NOON, atMs: NOON, state: 'expired' },
-  { name: 'approved, long after its end', kind: 'approved', expiresAtMs: NOON, atMs: NOON + DAY_MS, state: 'expired' },
-  {
-    name: 'rejected, a millisecond before its end',
-    kind: 'rejected',
-    expiresAtMs: NOON,
-    atMs: NOON - 1,
-    state: 'rejected',
-  },
-  { name: 'rejected, at its end', kind: 'rejected', expiresAtMs: NOON, atMs: NOON, state: 'expired' },
-  { name: 'withdrawn does not expire', kind: 'withdrawn', expiresAtMs: NOON, atMs: NOON + 1, state: 'waiting' },
-  {
-    name: 'the clock was set back after its end',
-    kind: 'approved',
-    expiresAtMs: NOON,
-    atMs: NOON - DAY_MS,
-    state: 'approved',
-  },
+/** The state at a time of a decision that may have an end. */
+type StateCase = readonly [
+  atMs: number,
+  state: ReturnType<typeof decisionState>,
+  kind?: Decision['kind'],
+  expiresAtMs?: number,
 ]
 
-for (const { name, kind, expiresAtMs = 0, atMs, state } of STATES) {
+const STATES: Readonly<Record<string, StateCase>> = {
+  'no decision': [NOON, 'waiting'],
+  'approved without an end': [NOON + 3650 * DAY_MS, 'approved', 'approved'],
+  'rejected without an end': [NOON + 3650 * DAY_MS, 'rejected', 'rejected'],
+  withdrawn: [NOON, 'waiting', 'withdrawn'],
+  'approved, a millisecond before its end': [NOON - 1, 'approved', 'approved', NOON],
+  'approved, at its end': [NOON, 'expired', 'approved', NOON],
+  'approved, long after its end': [NOON + DAY_MS, 'expired', 'approved', NOON],
+  'rejected, a millisecond before its end': [NOON - 1, 'rejected', 'rejected', NOON],
+  'rejected, at its end': [NOON, 'expired', 'rejected', NOON],
+  'withdrawn does not expire': [NOON + 1, 'waiting', 'withdrawn', NOON],
+  'the clock was set back after its end': [NOON - DAY_MS, 'approved', 'approved', NOON],
+}
+
+for (const [name, [atMs, state, kind, expiresAtMs = 0]] of Object.entries(STATES)) {
   t.test(`state: ${name}`, async (t) => {
     const decision = kind && { ...terms(kind), expiresAtMs }
     t.equal(decisionState(decision, atMs), state)

@@ -187,42 +187,39 @@ for (const { name, failure, thrown, recorded, entry } of [
     entry: { level: 50, reason: undefined, err: { type: 'TypeError', message: bug.message, stack: bug.stack } },
   },
 ]) {
-  t.test(
-    `a failed scan keeps its events and records the reason, and the next one includes them: ${name}`,
-    async (t) => {
-      const opened = acmeSite(t)
-      const { store, clock, id } = opened
-      buffer(opened, id, [new Sender().event('claude.ai', NOON)])
-      const broken = {
-        matchBytes: matcher.matchBytes.bind(matcher),
-        fingerprint: '',
-        platform: () => {
-          throw failure
-        },
-      } as unknown as typeof matcher
-      const failed = { status: 'failed', failure: recorded, eventsAdded: 0 }
-      t.throws(() => runScan(store, { matcherOf: () => broken }, id, 'schedule', clock), thrown)
-      t.match(store.scans.ofOrganization(id), [failed])
-      t.equal(store.buffer.count(id), 1)
+  t.test(`a failed scan records the reason, and the next one includes its events: ${name}`, async (t) => {
+    const opened = acmeSite(t)
+    const { store, clock, id } = opened
+    buffer(opened, id, [new Sender().event('claude.ai', NOON)])
+    const broken = {
+      matchBytes: matcher.matchBytes.bind(matcher),
+      fingerprint: '',
+      platform: () => {
+        throw failure
+      },
+    } as unknown as typeof matcher
+    const failed = { status: 'failed', failure: recorded, eventsAdded: 0 }
+    t.throws(() => runScan(store, { matcherOf: () => broken }, id, 'schedule', clock), thrown)
+    t.match(store.scans.ofOrganization(id), [failed])
+    t.equal(store.buffer.count(id), 1)
 
-      clock.add(DAY_MS)
-      const { log, entries } = capturedLog()
-      const runner = new ScanRunner(store, { matcherOf: () => broken }, clock)
-      // An error that crosses threads is a structured clone.
-      const run = async (requests: readonly ScanRequest[]) => structuredClone(runner.run(requests))
-      const schedule = new ScanSchedule(store, registries, clock, log, { run, close: async () => {} })
-      schedule.check()
-      await schedule.idle()
-      t.equal(schedule.failing, 1)
-      t.match(store.scans.ofOrganization(id), [failed, failed])
-      t.equal(entries.length, 1)
-      t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed; its events stay buffered' })
-      t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
+    clock.add(DAY_MS)
+    const { log, entries } = capturedLog()
+    const runner = new ScanRunner(store, { matcherOf: () => broken }, clock)
+    // An error that crosses threads is a structured clone.
+    const run = async (requests: readonly ScanRequest[]) => structuredClone(runner.run(requests))
+    const schedule = new ScanSchedule(store, registries, clock, log, { run, close: async () => {} })
+    schedule.check()
+    await schedule.idle()
+    t.equal(schedule.failing, 1)
+    t.match(store.scans.ofOrganization(id), [failed, failed])
+    t.equal(entries.length, 1)
+    t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed; its events stay buffered' })
+    t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
 
-      clock.add(1000)
-      t.match(runScan(store, registries, id, 'schedule', clock), { status: 'completed', eventsAdded: 1 })
-    },
-  )
+    clock.add(1000)
+    t.match(runScan(store, registries, id, 'schedule', clock), { status: 'completed', eventsAdded: 1 })
+  })
 }
 
 for (const { name, failure, entry } of [

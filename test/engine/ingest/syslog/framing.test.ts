@@ -59,95 +59,73 @@ function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: bo
   }
 }
 
-const rows: {
-  name: string
-  stream: string
-  messages: string[]
-  kind?: string
-  faults?: Record<string, number>
-  oversized?: number
-}[] = [
-  { name: 'LF', stream: '<1>a\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
-  { name: 'CR LF', stream: '<1>a\r\n<2>b\r\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
-  { name: 'the end adds the last LF', stream: '<1>a\n<2>b', messages: ['<1>a', '<2>b'], kind: 'lf' },
-  { name: 'empty lines are no messages', stream: '\n\n<1>a\n\r\n\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
-  { name: 'a LF before the first NUL', stream: '<1>a\nb\0c\n', messages: ['<1>a', 'b\0c'], kind: 'lf' },
-  { name: 'NUL', stream: '<1>a\0<2>b\nc\0', messages: ['<1>a', '<2>b\nc'], kind: 'nul' },
-  { name: 'NUL LF is LF', stream: '<1>a\0\n<2>b\0\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
-  { name: 'octet counting', stream: '4 <1>a6 <2>bcd', messages: ['<1>a', '<2>bcd'], kind: 'octetCounting' },
-  {
-    name: 'LF within a counted message',
-    stream: '5 <1>a\n6 <2>b\nc',
-    messages: ['<1>a', '<2>b\nc'],
-    kind: 'octetCounting',
-  },
-  { name: 'LF between the frames', stream: '4 <1>a\n4 <2>b\n', messages: ['<1>a', '<2>b'], kind: 'octetCounting' },
-  {
-    name: 'PAN-OS without header is LF',
-    stream: '1,2026/11/20 a\n1,2026/11/20 b\n',
-    messages: ['1,2026/11/20 a', '1,2026/11/20 b'],
-    kind: 'lf',
-  },
-  {
-    name: 'Squid without header is LF',
-    stream: '1795162502.119 318 x\n',
-    messages: ['1795162502.119 318 x'],
-    kind: 'lf',
-  },
-  { name: 'RFC 5424 without PRI is LF', stream: '1 2026-11-20T0 x\n', messages: ['1 2026-11-20T0 x'], kind: 'lf' },
-  { name: 'a long number is LF', stream: '1234567 <1>a\n', messages: ['1234567 <1>a'], kind: 'lf' },
-  { name: 'a number and no PRI is LF', stream: '54 <1 minute\n<2>b\n', messages: ['54 <1 minute', '<2>b'], kind: 'lf' },
-  { name: 'a leading zero is LF', stream: '04 <1>a\n', messages: ['04 <1>a'], kind: 'lf' },
-  { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: ['<1>a'], faults: { lost: 1 } },
-  { name: 'a count with a leading zero, or one too small', stream: '4 <1>a04 <2>b', messages: [], faults: { lost: 2 } },
-  { name: 'a count with seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], faults: { lost: 1 } },
-  { name: 'no count', stream: '4 <1>a<2>b', messages: ['<1>a'], faults: { lost: 1 } },
-  {
-    name: 'lines after counted messages',
-    stream: '4 <1>a<2>Nov 20 b\n<3>c\n',
-    messages: ['<1>a', '<2>Nov 20 b', '<3>c'],
-    faults: { noCount: 1 },
-    kind: 'lf',
-  },
-  {
-    name: 'a line that begins like a counted message',
-    stream: '54 <1>a\n<2>b\n<3>c\n',
-    messages: ['<2>b', '<3>c'],
-    faults: { noCount: 1, lost: 1 },
-    kind: 'lf',
-  },
-  {
-    name: 'a NUL in the first line',
-    stream: '<1>a\0b\n<2>c\n<3>d\n',
-    messages: ['<1>a', 'b', '<2>c', '<3>d'],
-    kind: 'lf',
-  },
-  { name: 'a NUL before the first line', stream: '\0<1>a\n<2>c\n', messages: ['<1>a', '<2>c'], kind: 'lf' },
-  {
-    name: 'a counted message over the limit is dropped entirely',
-    stream: `104 <1>${'a'.repeat(101)}4 <2>b`,
-    messages: ['<2>b'],
-    oversized: 1,
-  },
-  {
-    name: 'a line over the limit is truncated',
-    stream: `<1>${'a'.repeat(150)}\n<2>b\n`,
-    messages: [`<1>${'a'.repeat(97)}`, '<2>b'],
-    oversized: 1,
-  },
-  { name: 'nothing', stream: '', messages: [] },
-  { name: 'delimiters only', stream: '\n\0\r\n', messages: [] },
-  { name: 'an unfinished count', stream: '4 <1>a12', messages: ['<1>a'], faults: { lost: 1 } },
+/** What is found besides the messages. Unless it says otherwise, no fault and no message over the limit. */
+type Row = readonly [
+  stream: string,
+  messages: readonly string[],
+  others?: { readonly kind?: string; readonly faults?: Readonly<Record<string, number>>; readonly oversized?: number },
 ]
 
-for (const { name, stream, messages, kind, faults, oversized } of rows) {
+const rows: Readonly<Record<string, Row>> = {
+  LF: ['<1>a\n<2>b\n', ['<1>a', '<2>b'], { kind: 'lf' }],
+  'CR LF': ['<1>a\r\n<2>b\r\n', ['<1>a', '<2>b'], { kind: 'lf' }],
+  'the end adds the last LF': ['<1>a\n<2>b', ['<1>a', '<2>b'], { kind: 'lf' }],
+  'empty lines are no messages': ['\n\n<1>a\n\r\n\n<2>b\n', ['<1>a', '<2>b'], { kind: 'lf' }],
+  'a LF before the first NUL': ['<1>a\nb\0c\n', ['<1>a', 'b\0c'], { kind: 'lf' }],
+  NUL: ['<1>a\0<2>b\nc\0', ['<1>a', '<2>b\nc'], { kind: 'nul' }],
+  'NUL LF is LF': ['<1>a\0\n<2>b\0\n', ['<1>a', '<2>b'], { kind: 'lf' }],
+  'octet counting': ['4 <1>a6 <2>bcd', ['<1>a', '<2>bcd'], { kind: 'octetCounting' }],
+  'LF within a counted message': ['5 <1>a\n6 <2>b\nc', ['<1>a', '<2>b\nc'], { kind: 'octetCounting' }],
+  'LF between the frames': ['4 <1>a\n4 <2>b\n', ['<1>a', '<2>b'], { kind: 'octetCounting' }],
+  'PAN-OS without header is LF': [
+    '1,2026/11/20 a\n1,2026/11/20 b\n',
+    ['1,2026/11/20 a', '1,2026/11/20 b'],
+    { kind: 'lf' },
+  ],
+  'Squid without header is LF': ['1795162502.119 318 x\n', ['1795162502.119 318 x'], { kind: 'lf' }],
+  'RFC 5424 without PRI is LF': ['1 2026-11-20T0 x\n', ['1 2026-11-20T0 x'], { kind: 'lf' }],
+  'a long number is LF': ['1234567 <1>a\n', ['1234567 <1>a'], { kind: 'lf' }],
+  'a number and no PRI is LF': ['54 <1 minute\n<2>b\n', ['54 <1 minute', '<2>b'], { kind: 'lf' }],
+  'a leading zero is LF': ['04 <1>a\n', ['04 <1>a'], { kind: 'lf' }],
+  'a count of zero': ['4 <1>a0 <2>b', ['<1>a'], { faults: { lost: 1 } }],
+  'a count with a leading zero, or one too small': ['4 <1>a04 <2>b', [], { faults: { lost: 2 } }],
+  'a count with seven digits': ['4 <1>a1000000 <2>b', ['<1>a'], { faults: { lost: 1 } }],
+  'no count': ['4 <1>a<2>b', ['<1>a'], { faults: { lost: 1 } }],
+  'lines after counted messages': [
+    '4 <1>a<2>Nov 20 b\n<3>c\n',
+    ['<1>a', '<2>Nov 20 b', '<3>c'],
+    { faults: { noCount: 1 }, kind: 'lf' },
+  ],
+  'a line that begins like a counted message': [
+    '54 <1>a\n<2>b\n<3>c\n',
+    ['<2>b', '<3>c'],
+    { faults: { noCount: 1, lost: 1 }, kind: 'lf' },
+  ],
+  'a NUL in the first line': ['<1>a\0b\n<2>c\n<3>d\n', ['<1>a', 'b', '<2>c', '<3>d'], { kind: 'lf' }],
+  'a NUL before the first line': ['\0<1>a\n<2>c\n', ['<1>a', '<2>c'], { kind: 'lf' }],
+  'a counted message over the limit is dropped entirely': [
+    `104 <1>${'a'.repeat(101)}4 <2>b`,
+    ['<2>b'],
+    { oversized: 1 },
+  ],
+  'a line over the limit is truncated': [
+    `<1>${'a'.repeat(150)}\n<2>b\n`,
+    [`<1>${'a'.repeat(97)}`, '<2>b'],
+    { oversized: 1 },
+  ],
+  nothing: ['', []],
+  'delimiters only': ['\n\0\r\n', []],
+  'an unfinished count': ['4 <1>a12', ['<1>a'], { faults: { lost: 1 } }],
+}
+
+for (const [name, [stream, messages, { kind, faults = {}, oversized = 0 } = {}]] of Object.entries(rows)) {
   t.test(name, async (t) => {
     const bytes = Buffer.from(stream, 'latin1')
     const whole = feed([bytes])
     t.same(whole.messages, messages)
     if (kind !== undefined) t.equal(whole.kind, kind)
-    t.same(whole.faults, faults ?? {})
-    t.equal(whole.oversized, oversized ?? 0)
+    t.same(whole.faults, faults)
+    t.equal(whole.oversized, oversized)
     for (let at = 0; at <= bytes.length; at++) {
       const split = feed([bytes.subarray(0, at), bytes.subarray(at)])
       t.same(split.messages, whole.messages, `split at ${at}`)

@@ -32,27 +32,24 @@ t.test('a chain ends with its first certificate, CA certificates with their last
   t.equal(certificateProblem({ file: '/nowhere' }, NOW_MS), '')
 })
 
-t.test(
-  'a problem is logged once a day until the certificate is replaced, and degrades when it has expired',
-  async (t) => {
-    const file = join(t.testdir(), 'certificate.pem')
-    writeFileSync(file, await certificate(2))
-    const { log, entries } = capturedLog()
-    const expiry = new CertificateExpiry(() => [{ name: 'tls_certificate', file }], log)
-    t.teardown(() => expiry.stop())
-    const logged = entries.length
-    const at = (days: number): number => {
-      expiry.poll(NOW_MS + days * DAY_MS)
-      return entries.length - logged
-    }
-    t.same([0, 0.4, 0.9, 1.5, 3, 4].map(at), [1, 2, 2, 3, 4, 4])
-    t.match(expiry.expired(NOW_MS + 3 * DAY_MS), [/expired on 2026-11-29; replace it$/])
-    t.same(expiry.endSeconds(), { tls_certificate: (NOW_MS + 2 * DAY_MS) / 1000 })
-    writeFileSync(file, await certificate(400))
-    t.equal(at(5), 4)
-    t.same(expiry.expired(NOW_MS + 5 * DAY_MS), [])
-  },
-)
+t.test('a problem is logged once a day until the certificate is replaced; an expired one degrades', async (t) => {
+  const file = join(t.testdir(), 'certificate.pem')
+  writeFileSync(file, await certificate(2))
+  const { log, entries } = capturedLog()
+  const expiry = new CertificateExpiry(() => [{ name: 'tls_certificate', file }], log)
+  t.teardown(() => expiry.stop())
+  const logged = entries.length
+  const at = (days: number): number => {
+    expiry.poll(NOW_MS + days * DAY_MS)
+    return entries.length - logged
+  }
+  t.same([0, 0.4, 0.9, 1.5, 3, 4].map(at), [1, 2, 2, 3, 4, 4])
+  t.match(expiry.expired(NOW_MS + 3 * DAY_MS), [/expired on 2026-11-29; replace it$/])
+  t.same(expiry.endSeconds(), { tls_certificate: (NOW_MS + 2 * DAY_MS) / 1000 })
+  writeFileSync(file, await certificate(400))
+  t.equal(at(5), 4)
+  t.same(expiry.expired(NOW_MS + 5 * DAY_MS), [])
+})
 
 t.test('posture-admin doctor reports the certificate of the service', async (t) => {
   const directory = t.testdir({ tls: {} })
