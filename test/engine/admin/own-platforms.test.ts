@@ -171,37 +171,27 @@ t.test('errors and limits change nothing', async (t) => {
   const add = (platforms: Parameters<typeof writeRegistryFile>[1], disable: readonly string[] = []): unknown =>
     administration.ownPlatforms.add(acme, catalog(), writeRegistryFile(join(directory, 'reg.json'), platforms, disable))
   add([platform('corp-llm', 'llm.corp.example')])
-  const rows: readonly { name: string; work: () => unknown; thrown: { code: string; message?: RegExp } }[] = [
-    {
-      name: 'no such file',
-      work: () => administration.ownPlatforms.add(acme, catalog(), '/nowhere'),
-      thrown: { code: 'REGISTRY_FILE' },
-    },
-    {
-      name: 'a new platform that is not whole',
-      work: () => add([{ id: 'half', name: 'Half' }]),
-      thrown: { code: 'REGISTRY_FILE', message: /half: vendor: is missing/ },
-    },
-    { name: 'what is disabled is unknown', work: () => add([], ['nobody']), thrown: { code: 'REGISTRY_FILE' } },
-    {
-      name: 'a domain of a platform that was added before',
-      work: () => add([platform('other', 'llm.corp.example')]),
-      thrown: { code: 'REGISTRY_FILE', message: /llm\.corp\.example belongs to corp-llm/ },
-    },
-    {
-      name: 'too many platforms',
-      work: () =>
-        add(Array.from({ length: OWN_PLATFORMS_MAX }, (_, index) => platform(`p${index}`, `p${index}.example`))),
-      thrown: { code: 'CONFLICT', message: /1001 custom platforms; at most 1000/ },
-    },
-    {
-      name: 'too many domains',
-      work: () => add([platform('big', ...Array.from({ length: 10_000 }, (_, index) => `d${index}.example`))]),
-      thrown: { code: 'CONFLICT' },
-    },
-    {
-      name: 'too many patterns',
-      work: () => {
+  const rows: Readonly<Record<string, readonly [work: () => unknown, thrown: { code: string; message?: RegExp }]>> = {
+    'no such file': [() => administration.ownPlatforms.add(acme, catalog(), '/nowhere'), { code: 'REGISTRY_FILE' }],
+    'a new platform that is not whole': [
+      () => add([{ id: 'half', name: 'Half' }]),
+      { code: 'REGISTRY_FILE', message: /half: vendor: is missing/ },
+    ],
+    'what is disabled is unknown': [() => add([], ['nobody']), { code: 'REGISTRY_FILE' }],
+    'a domain of a platform that was added before': [
+      () => add([platform('other', 'llm.corp.example')]),
+      { code: 'REGISTRY_FILE', message: /llm\.corp\.example belongs to corp-llm/ },
+    ],
+    'too many platforms': [
+      () => add(Array.from({ length: OWN_PLATFORMS_MAX }, (_, index) => platform(`p${index}`, `p${index}.example`))),
+      { code: 'CONFLICT', message: /1001 custom platforms; at most 1000/ },
+    ],
+    'too many domains': [
+      () => add([platform('big', ...Array.from({ length: 10_000 }, (_, index) => `d${index}.example`))]),
+      { code: 'CONFLICT' },
+    ],
+    'too many patterns': [
+      () => {
         const domains = Array.from({ length: OWN_PATTERNS_MAX + 1 }, (_, index) => {
           return {
             domain: `*-${index}.corp.example`,
@@ -214,15 +204,14 @@ t.test('errors and limits change nothing', async (t) => {
         })
         return add([{ ...platform('patterns'), domains }])
       },
-      thrown: { code: 'CONFLICT', message: /patterns/ },
-    },
-    {
-      name: 'removing what is not there',
-      work: () => administration.ownPlatforms.remove(acme, ['corp-llm', 'chatgpt']),
-      thrown: { code: 'NOT_FOUND', message: /"chatgpt" is not a custom platform/ },
-    },
-  ]
-  for (const { name, work, thrown } of rows) {
+      { code: 'CONFLICT', message: /patterns/ },
+    ],
+    'removing what is not there': [
+      () => administration.ownPlatforms.remove(acme, ['corp-llm', 'chatgpt']),
+      { code: 'NOT_FOUND', message: /"chatgpt" is not a custom platform/ },
+    ],
+  }
+  for (const [name, [work, thrown]] of Object.entries(rows)) {
     t.throws(work, thrown, name)
     t.same(ids(opened, acme.id), ['corp-llm'], name)
   }

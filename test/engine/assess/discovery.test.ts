@@ -52,71 +52,64 @@ function approve(site: AlertSite, id: string, isReviewed: boolean): void {
 const factsOf = ({ store, organization, clock }: AlertSite) =>
   store.environment.read(() => discoveryFacts(store, organization.id, clock.nowMs()))
 
-interface Case {
-  readonly name: string
-  readonly given: (site: AlertSite) => void
-  readonly expected: Partial<Record<DiscoveryTopic, DiscoveryFacts['level']>>
-  readonly text?: readonly [DiscoveryTopic, RegExp]
-}
+type Case = readonly [
+  given: (site: AlertSite) => void,
+  expected: Partial<Record<DiscoveryTopic, DiscoveryFacts['level']>>,
+  text?: readonly [DiscoveryTopic, RegExp],
+]
 
-const CASES: readonly Case[] = [
-  { name: 'no scan', given: (site) => hear(site, 'proxy-1'), expected: {} },
-  {
-    name: 'a scan without AI platforms, from a file',
-    given: (site) => {
+const CASES: Readonly<Record<string, Case>> = {
+  'no scan': [(site) => hear(site, 'proxy-1'), {}],
+  'a scan without AI platforms, from a file': [
+    (site) => {
       hear(site, '', { listener: 'file' })
       site.scan([])
     },
-    expected: { inventory: 'yes' },
-    text: ['inventory', /^AI platforms found: 0; without a decision: 0; other products with AI: 0; last scan 2026-/],
-  },
-  {
-    name: 'platforms without a decision',
-    given: (site) => site.scan(['claude.ai', 'chatgpt.com']),
-    expected: { inventory: 'partial', shadow_ai: 'partial', suppliers: 'no', monitoring: 'partial' },
-    text: [
+    { inventory: 'yes' },
+    ['inventory', /^AI platforms found: 0; without a decision: 0; other products with AI: 0; last scan 2026-/],
+  ],
+  'platforms without a decision': [
+    (site) => site.scan(['claude.ai', 'chatgpt.com']),
+    { inventory: 'partial', shadow_ai: 'partial', suppliers: 'no', monitoring: 'partial' },
+    [
       'shadow_ai',
       /^AI platforms found: 2; not approved: 2; without a decision: 2; not decided within 30 days: 0; used after rejection: 0; last scan 2026-/,
     ],
-  },
-  {
-    name: 'platforms without a decision for more than 30 days, in use until today',
-    given: (site) => {
+  ],
+  'platforms without a decision for more than 30 days, in use until today': [
+    (site) => {
       site.scan(['claude.ai', 'chatgpt.com'])
       site.clock.add(31 * DAY_MS)
       site.scan(['claude.ai', 'chatgpt.com'])
     },
-    expected: { inventory: 'partial', shadow_ai: 'no', suppliers: 'no', monitoring: 'partial' },
-  },
-  {
-    name: 'one approved, the other rejected and not used since',
-    given: (site) => {
+    { inventory: 'partial', shadow_ai: 'no', suppliers: 'no', monitoring: 'partial' },
+  ],
+  'one approved, the other rejected and not used since': [
+    (site) => {
       site.scan(['claude.ai', 'chatgpt.com'])
       site.clock.add(DAY_MS)
       approve(site, 'claude', true)
       site.administration.approvals.reject(site.organization, catalog, ['chatgpt'])
       site.scan(['claude.ai'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'partial', monitoring: 'partial' },
-    text: [
+    { inventory: 'yes', shadow_ai: 'yes', suppliers: 'partial', monitoring: 'partial' },
+    [
       'suppliers',
       /^approvals in force: 1; with an owner: 1; with an expiry: 1; AI platforms found: 2; not approved: 1; /,
     ],
-  },
-  {
-    name: 'one of two used after its rejection',
-    given: (site) => {
+  ],
+  'one of two used after its rejection': [
+    (site) => {
       approve(site, 'claude', true)
       site.administration.approvals.reject(site.organization, catalog, ['chatgpt'])
       site.clock.add(DAY_MS)
       site.scan(['claude.ai', 'chatgpt.com'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'partial', suppliers: 'partial', monitoring: 'partial' },
-    text: ['shadow_ai', /used after rejection: 1; /],
-  },
-  {
-    name: 'used after its rejection, which was renewed since',
-    given: (site) => {
+    { inventory: 'yes', shadow_ai: 'partial', suppliers: 'partial', monitoring: 'partial' },
+    ['shadow_ai', /used after rejection: 1; /],
+  ],
+  'used after its rejection, which was renewed since': [
+    (site) => {
       const { approvals } = site.administration
       approvals.reject(site.organization, catalog, ['claude'])
       site.clock.add(DAY_MS)
@@ -124,11 +117,10 @@ const CASES: readonly Case[] = [
       site.clock.add(DAY_MS)
       approvals.reject(site.organization, catalog, ['claude'], { note: 'No contract' })
     },
-    expected: { inventory: 'yes', shadow_ai: 'no', suppliers: 'no', monitoring: 'partial' },
-  },
-  {
-    name: 'rejected again after an approval, and not used since',
-    given: (site) => {
+    { inventory: 'yes', shadow_ai: 'no', suppliers: 'no', monitoring: 'partial' },
+  ],
+  'rejected again after an approval, and not used since': [
+    (site) => {
       const { approvals } = site.administration
       approvals.reject(site.organization, catalog, ['claude'])
       site.clock.add(DAY_MS)
@@ -137,75 +129,69 @@ const CASES: readonly Case[] = [
       site.clock.add(DAY_MS)
       approvals.reject(site.organization, catalog, ['claude'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'no', monitoring: 'partial' },
-  },
-  {
-    name: 'a decision after more than 30 days',
-    given: (site) => {
+    { inventory: 'yes', shadow_ai: 'yes', suppliers: 'no', monitoring: 'partial' },
+  ],
+  'a decision after more than 30 days': [
+    (site) => {
       site.scan(['claude.ai'])
       site.clock.add(31 * DAY_MS)
       approve(site, 'claude', true)
       site.scan(['claude.ai'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'partial', suppliers: 'yes', monitoring: 'partial' },
-  },
-  {
-    name: 'a decision in time that was renewed later',
-    given: (site) => {
+    { inventory: 'yes', shadow_ai: 'partial', suppliers: 'yes', monitoring: 'partial' },
+  ],
+  'a decision in time that was renewed later': [
+    (site) => {
       site.scan(['claude.ai'])
       approve(site, 'claude', false)
       site.clock.add(31 * DAY_MS)
       approve(site, 'claude', true)
       site.scan(['claude.ai'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'yes', monitoring: 'partial' },
-  },
-  {
-    name: 'approved without owner and expiry',
-    given: (site) => {
+    { inventory: 'yes', shadow_ai: 'yes', suppliers: 'yes', monitoring: 'partial' },
+  ],
+  'approved without owner and expiry': [
+    (site) => {
       approve(site, 'claude', false)
       site.scan(['claude.ai'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'partial', monitoring: 'partial' },
-  },
-  {
-    name: 'everything approved with owner and expiry, and everything is heard',
-    given: (site) => {
+    { inventory: 'yes', shadow_ai: 'yes', suppliers: 'partial', monitoring: 'partial' },
+  ],
+  'everything approved with owner and expiry, and everything is heard': [
+    (site) => {
       approve(site, 'claude', true)
       hear(site, 'proxy-1')
       watch(site, { packets: 1000, names: 95, hellos_unnamed: 5 })
       site.scan(['claude.ai'])
     },
-    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'yes', logging: 'yes', monitoring: 'yes' },
-    text: [
+    { inventory: 'yes', shadow_ai: 'yes', suppliers: 'yes', logging: 'yes', monitoring: 'yes' },
+    [
       'monitoring',
       /^AI platforms found: 1; sources of logs: 1; silent for a day: 0; sensors: 1; silent for a day: 0; names visible: 95%; /,
     ],
-  },
-  {
-    name: 'one of two sources is silent, and few names are visible',
-    given: (site) => {
+  ],
+  'one of two sources is silent, and few names are visible': [
+    (site) => {
       hear(site, 'proxy-1')
       site.clock.add(2 * DAY_MS)
       hear(site, 'proxy-2')
       watch(site, { packets: 1000, names: 50, hellos_unnamed: 50 })
       site.scan([])
     },
-    expected: { inventory: 'yes', logging: 'partial', monitoring: 'partial' },
-  },
-  {
-    name: 'an old scan, and nothing is heard',
-    given: (site) => {
+    { inventory: 'yes', logging: 'partial', monitoring: 'partial' },
+  ],
+  'an old scan, and nothing is heard': [
+    (site) => {
       approve(site, 'claude', false)
       hear(site, 'proxy-1')
       site.scan(['claude.ai'])
       site.clock.add(8 * DAY_MS)
     },
-    expected: { inventory: 'no', shadow_ai: 'partial', suppliers: 'partial', logging: 'no', monitoring: 'no' },
-  },
-]
+    { inventory: 'no', shadow_ai: 'partial', suppliers: 'partial', logging: 'no', monitoring: 'no' },
+  ],
+}
 
-for (const { name, given, expected, text } of CASES) {
+for (const [name, [given, expected, text]] of Object.entries(CASES)) {
   t.test(`facts of discovery: ${name}`, async (t) => {
     const site = alertSite(t)
     given(site)

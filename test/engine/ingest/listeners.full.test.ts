@@ -176,17 +176,17 @@ t.test('an unavailable port is one error line that names the setting', async (t)
     '--bounding-set=-all',
     '--inh-caps=-all',
   ]
-  const rows: { name: string; args: string[]; code: string; through?: string[] }[] = [
-    { name: 'in use, TCP', args: ['--syslog-tcp', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
-    { name: 'in use, TLS', args: ['--syslog-tls', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
-    { name: 'in use, UDP', args: ['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], code: 'PORT_TAKEN' },
-    { name: 'not permitted, TCP', args: ['--syslog-tcp', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
-    { name: 'not permitted, TLS', args: ['--syslog-tls', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
-    { name: 'not permitted, UDP', args: ['--syslog-udp', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
-    { name: 'no such address', args: ['--syslog-udp', '203.0.113.1:0'], code: 'PORT_DENIED' },
-  ]
-  for (const [index, { name, args, code, through }] of rows.entries()) {
-    const data = join(t.testdir(), String(index))
+  const rows: Readonly<Record<string, readonly [args: string[], code: string, through?: string[]]>> = {
+    'in use, TCP': [['--syslog-tcp', `127.0.0.1:${port}`], 'PORT_TAKEN'],
+    'in use, TLS': [['--syslog-tls', `127.0.0.1:${port}`], 'PORT_TAKEN'],
+    'in use, UDP': [['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], 'PORT_TAKEN'],
+    'not permitted, TCP': [['--syslog-tcp', '127.0.0.1:514'], 'PORT_DENIED', unprivileged],
+    'not permitted, TLS': [['--syslog-tls', '127.0.0.1:514'], 'PORT_DENIED', unprivileged],
+    'not permitted, UDP': [['--syslog-udp', '127.0.0.1:514'], 'PORT_DENIED', unprivileged],
+    'no such address': [['--syslog-udp', '203.0.113.1:0'], 'PORT_DENIED'],
+  }
+  for (const [name, [args, code, through]] of Object.entries(rows)) {
+    const data = join(t.testdir(), 'data')
     mkdirSync(data)
     // Root refuses a directory in which others can write.
     if (through !== undefined) chmodSync(data, 0o777)

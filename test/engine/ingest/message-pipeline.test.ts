@@ -33,82 +33,68 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
-const rows: { name: string; message: (token: string) => string; outcome: string; event?: Record<string, unknown> }[] = [
-  {
-    name: 'a platform, RFC 5424',
-    message: (token) => rfc5424(token, squid('api.anthropic.com', '192.0.2.45', NOON)),
-    outcome: 'stored',
-    event: { name: 'api.anthropic.com', client: '192.0.2.45', firstSeenMs: NOON, count: 1 },
-  },
-  {
-    name: 'a platform, the element before the message of RFC 3164',
-    message: (token) => `<134>Nov 20 12:00:00 proxy-1 squid[1]: [svc@00000 key="${token}"] ${squid('claude.ai')}`,
-    outcome: 'stored',
-    event: { name: 'claude.ai' },
-  },
-  {
-    name: 'a client of IPv6 in another form',
-    message: (token) => rfc5424(token, squid('claude.ai', '2001:0DB8:0:0:0:0:0:1', NOON)),
-    outcome: 'stored',
-    event: { client: '2001:db8::1' },
-  },
-  {
-    name: 'no client',
-    message: (token) => rfc5424(token, squid('claude.ai', '-', NOON)),
-    outcome: 'stored',
-    event: { client: '::' },
-  },
-  ...['CLAUDE.AI', 'claude.ai.', 'Claude.ai.', 'ｃｌａｕｄｅ.ai', '\\u0063laude.ai.'].map((name) => ({
-    name: `a collector's event of ${name}`,
-    message: (token: string) =>
-      rfc5424(
-        token,
-        `{"id":"${'1'.padStart(32, '0')}","name":"${name}","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T12:00:00Z"}`,
-      ),
-    outcome: 'stored',
-    event: { name: 'claude.ai' },
-  })),
-  ...['CLAUDE.AI.', 'ｃｌａｕｄｅ.ai'].map((name) => ({
-    name: `a query for ${name} in a log`,
-    message: (token: string) =>
-      rfc5424(token, `client @0x7f 192.0.2.45#5353 (${name}): query: ${name} IN A + (192.0.2.1)`),
-    outcome: 'stored',
-    event: { name: 'claude.ai' },
-  })),
-  {
-    name: 'a time before 1970, which no event can have, counts as now',
-    message: (token) => rfc5424(token, `{"time":"1969-12-31T23:00:00Z","src_ip":"192.0.2.45","dns_query":"claude.ai"}`),
-    outcome: 'stored',
-    event: { lastSeenMs: NOON },
-  },
-  { name: 'another host', message: (token) => rfc5424(token, squid('www.example.com')), outcome: 'unmatched' },
-  { name: 'nothing after the header', message: (token) => rfc5424(token, '').trimEnd(), outcome: 'skipped' },
-  {
-    name: "syslogd's own message",
-    message: (token) => rfc5424(token, 'last message repeated 3 times'),
-    outcome: 'skipped',
-  },
-  {
-    name: 'a coverage report, which is not stored here',
-    message: (token) => rfc5424(token, coverageMessage(report())),
-    outcome: 'skipped',
-  },
-  { name: 'any text', message: (token) => rfc5424(token, 'link is up'), outcome: 'unknown' },
-  {
-    name: 'a format with an invalid field',
-    message: (token) => rfc5424(token, '1795162502.119    318 192.0.2.45 nothing else'),
-    outcome: 'rejected',
-  },
-  { name: 'no token', message: () => squid('claude.ai'), outcome: 'unauthorized' },
-  {
-    name: 'an unknown token',
-    message: () => rfc5424(`svc_mt_${'0'.repeat(48)}`, squid('claude.ai')),
-    outcome: 'unauthorized',
-  },
-  { name: 'one byte', message: () => '<', outcome: 'unauthorized' },
-]
+type Row = readonly [message: (token: string) => string, outcome: string, event?: Readonly<Record<string, unknown>>]
+const rows: Readonly<Record<string, Row>> = {
+  'a platform, RFC 5424': [
+    (token) => rfc5424(token, squid('api.anthropic.com', '192.0.2.45', NOON)),
+    'stored',
+    { name: 'api.anthropic.com', client: '192.0.2.45', firstSeenMs: NOON, count: 1 },
+  ],
+  'a platform, the element before the message of RFC 3164': [
+    (token) => `<134>Nov 20 12:00:00 proxy-1 squid[1]: [svc@00000 key="${token}"] ${squid('claude.ai')}`,
+    'stored',
+    { name: 'claude.ai' },
+  ],
+  'a client of IPv6 in another form': [
+    (token) => rfc5424(token, squid('claude.ai', '2001:0DB8:0:0:0:0:0:1', NOON)),
+    'stored',
+    { client: '2001:db8::1' },
+  ],
+  'no client': [(token) => rfc5424(token, squid('claude.ai', '-', NOON)), 'stored', { client: '::' }],
+  ...Object.fromEntries(
+    ['CLAUDE.AI', 'claude.ai.', 'Claude.ai.', 'ｃｌａｕｄｅ.ai', '\\u0063laude.ai.'].map((name): [string, Row] => [
+      `a collector's event of ${name}`,
+      [
+        (token: string) =>
+          rfc5424(
+            token,
+            `{"id":"${'1'.padStart(32, '0')}","name":"${name}","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T12:00:00Z"}`,
+          ),
+        'stored',
+        { name: 'claude.ai' },
+      ],
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['CLAUDE.AI.', 'ｃｌａｕｄｅ.ai'].map((name): [string, Row] => [
+      `a query for ${name} in a log`,
+      [
+        (token: string) => rfc5424(token, `client @0x7f 192.0.2.45#5353 (${name}): query: ${name} IN A + (192.0.2.1)`),
+        'stored',
+        { name: 'claude.ai' },
+      ],
+    ]),
+  ),
+  'a time before 1970, which no event can have, counts as now': [
+    (token) => rfc5424(token, `{"time":"1969-12-31T23:00:00Z","src_ip":"192.0.2.45","dns_query":"claude.ai"}`),
+    'stored',
+    { lastSeenMs: NOON },
+  ],
+  'another host': [(token) => rfc5424(token, squid('www.example.com')), 'unmatched'],
+  'nothing after the header': [(token) => rfc5424(token, '').trimEnd(), 'skipped'],
+  "syslogd's own message": [(token) => rfc5424(token, 'last message repeated 3 times'), 'skipped'],
+  'a coverage report, which is not stored here': [(token) => rfc5424(token, coverageMessage(report())), 'skipped'],
+  'any text': [(token) => rfc5424(token, 'link is up'), 'unknown'],
+  'a format with an invalid field': [
+    (token) => rfc5424(token, '1795162502.119    318 192.0.2.45 nothing else'),
+    'rejected',
+  ],
+  'no token': [() => squid('claude.ai'), 'unauthorized'],
+  'an unknown token': [() => rfc5424(`svc_mt_${'0'.repeat(48)}`, squid('claude.ai')), 'unauthorized'],
+  'one byte': [() => '<', 'unauthorized'],
+}
 
-for (const { name, message, outcome, event } of rows) {
+for (const [name, [message, outcome, event]] of Object.entries(rows)) {
   t.test(name, async (t) => {
     const opened = openPipeline(t)
     const { pipeline } = opened

@@ -43,37 +43,20 @@ async function logger(service: SyslogService, args: readonly string[], texts: re
 const sd = (token: string): string[] => ['--sd-id', 'svc@00000', '--sd-param', `key="${token}"`]
 
 t.test('messages of logger arrive', async (t) => {
-  const rows: { name: string; kind: Kind; args: (token: string) => string[]; bound?: true }[] = [
-    { name: 'RFC 5424 over UDP', kind: 'udp', args: (token) => ['--udp', '--rfc5424', ...sd(token)] },
-    { name: 'RFC 5424 over TCP, lines', kind: 'tcp', args: (token) => ['--tcp', '--rfc5424', ...sd(token)] },
-    {
-      name: 'RFC 5424 over TCP, octet counting',
-      kind: 'tcp',
-      args: (token) => ['--tcp', '--rfc5424', '--octet-count', ...sd(token)],
-    },
-    {
-      name: 'RFC 5424 without time and host',
-      kind: 'udp',
-      args: (token) => ['--udp', '--rfc5424=notime,nohost,notq', ...sd(token)],
-    },
-    { name: 'RFC 3164 over UDP, from a bound address', kind: 'udp', args: () => ['--udp', '--rfc3164'], bound: true },
-    {
-      name: 'RFC 3164 over TCP, to a bound port',
-      kind: 'tcp',
-      args: () => ['--tcp', '--rfc3164', '--id=77'],
-      bound: true,
-    },
-    {
-      name: 'RFC 3164 over TCP, octet counting',
-      kind: 'tcp',
-      args: () => ['--tcp', '--rfc3164', '--octet-count'],
-      bound: true,
-    },
-  ]
+  type Row = readonly [Kind, args: (token: string) => string[], bound?: true]
+  const rows: Readonly<Record<string, Row>> = {
+    'RFC 5424 over UDP': ['udp', (token) => ['--udp', '--rfc5424', ...sd(token)]],
+    'RFC 5424 over TCP, lines': ['tcp', (token) => ['--tcp', '--rfc5424', ...sd(token)]],
+    'RFC 5424 over TCP, octet counting': ['tcp', (token) => ['--tcp', '--rfc5424', '--octet-count', ...sd(token)]],
+    'RFC 5424 without time and host': ['udp', (token) => ['--udp', '--rfc5424=notime,nohost,notq', ...sd(token)]],
+    'RFC 3164 over UDP, from a bound address': ['udp', () => ['--udp', '--rfc3164'], true],
+    'RFC 3164 over TCP, to a bound port': ['tcp', () => ['--tcp', '--rfc3164', '--id=77'], true],
+    'RFC 3164 over TCP, octet counting': ['tcp', () => ['--tcp', '--rfc3164', '--octet-count'], true],
+  }
   const service = await SyslogService.start(t)
   const [token] = await service.admin('token', 'list', '--org', 'Acme')
   const sent = { udp: 0, tcp: 0, tls: 0 }
-  for (const { name, kind, args, bound } of rows) {
+  for (const [name, [kind, args, bound]] of Object.entries(rows)) {
     await t.test(name, async (t) => {
       if (bound === true) {
         const to = kind === 'udp' ? ['--address', '127.0.0.1'] : ['--port', String(service.port('tcp'))]
@@ -104,44 +87,30 @@ t.test('messages of logger arrive', async (t) => {
 t.test('messages of loggen arrive', async (t) => {
   const service = await SyslogService.start(t)
   const sdata = `[svc@00000 key="${service.token}"]`
-  const rows: { name: string; kind: Kind; args: string[]; count: number; outcome: keyof Counts }[] = [
-    {
-      name: 'its own text over TCP, octet counting',
-      kind: 'tcp',
-      args: ['--inet', '--stream', '--syslog-proto', '--sdata', sdata],
-      count: 2000,
-      outcome: 'unknown',
-    },
-    {
-      name: 'over TCP in lines, ten connections',
-      kind: 'tcp',
-      args: ['--inet', '--stream', '--syslog-proto', '--no-framing', '--active-connections', '10', '--sdata', sdata],
-      count: 500,
-      outcome: 'unknown',
-    },
-    {
-      name: 'over TLS, octet counting',
-      kind: 'tls',
-      args: ['--use-ssl', '--syslog-proto', '--sdata', sdata],
-      count: 2000,
-      outcome: 'unknown',
-    },
-    {
-      name: 'over UDP',
-      kind: 'udp',
-      args: ['--inet', '--dgram', '--syslog-proto', '--no-framing', '--sdata', sdata],
-      count: 500,
-      outcome: 'unknown',
-    },
-    {
-      name: 'over UDP, with a length before each datagram, which no RFC defines',
-      kind: 'udp',
-      args: ['--inet', '--dgram', '--syslog-proto', '--sdata', sdata],
-      count: 500,
-      outcome: 'unknown',
-    },
-    { name: 'without a token', kind: 'tcp', args: ['--inet', '--stream'], count: 300, outcome: 'unauthorized' },
-  ]
+  type Row = readonly [Kind, args: string[], count: number, outcome: keyof Counts]
+  const rows: Readonly<Record<string, Row>> = {
+    'its own text over TCP, octet counting': [
+      'tcp',
+      ['--inet', '--stream', '--syslog-proto', '--sdata', sdata],
+      2000,
+      'unknown',
+    ],
+    'over TCP in lines, ten connections': [
+      'tcp',
+      ['--inet', '--stream', '--syslog-proto', '--no-framing', '--active-connections', '10', '--sdata', sdata],
+      500,
+      'unknown',
+    ],
+    'over TLS, octet counting': ['tls', ['--use-ssl', '--syslog-proto', '--sdata', sdata], 2000, 'unknown'],
+    'over UDP': ['udp', ['--inet', '--dgram', '--syslog-proto', '--no-framing', '--sdata', sdata], 500, 'unknown'],
+    'over UDP, with a length before each datagram, which no RFC defines': [
+      'udp',
+      ['--inet', '--dgram', '--syslog-proto', '--sdata', sdata],
+      500,
+      'unknown',
+    ],
+    'without a token': ['tcp', ['--inet', '--stream'], 300, 'unauthorized'],
+  }
   // openssl never reads. With TLS 1.3, the server's session tickets are then unread when openssl
   // closes. The kernel resets the connection, and data in flight is lost. TLS 1.2 sends the tickets
   // in the handshake.
@@ -156,7 +125,7 @@ t.test('messages of loggen arrive', async (t) => {
     sums.set(key, (sums.get(key) ?? 0) + count)
     return sums.get(key) ?? 0
   }
-  for (const { name, kind, args, count, outcome } of rows) {
+  for (const [name, [kind, args, count, outcome]] of Object.entries(rows)) {
     await t.test(name, async (t) => {
       const target = ['--quiet', '--number', String(count), '--rate', '20000', '--interval', '30', '127.0.0.1']
       await run('loggen', [...args, ...target, String(service.port(kind))], options)

@@ -75,57 +75,28 @@ t.test('connections that exceed a time limit are closed, and others continue', a
   // Long enough for the other connection to send ten times, even on a loaded machine.
   const MOMENT_MS = 2000
   const caFile = (await provideCertificate(t.testdir(), undefined)).certificateFile
-  const rows: {
-    name: string
-    limits: Limits
-    why: CloseReason
-    /** The bytes sent first, and those sent every tenth of MOMENT_MS. */
-    first?: string
-    again?: string
-  }[] = [
-    { name: 'a byte from time to time', limits: { messageMs: MOMENT_MS }, why: 'slow', again: 'x' },
-    { name: 'half a counted message', limits: { messageMs: MOMENT_MS }, why: 'slow', first: '90 <134>' },
-    {
-      name: 'a complete message, then a byte from time to time',
-      limits: { messageMs: MOMENT_MS },
-      why: 'slow',
-      first: `${MATCHING}\n`,
-      again: 'x',
-    },
-    { name: 'nothing at all', limits: { helloMs: MOMENT_MS }, why: 'silent' },
-    { name: 'line feeds only', limits: { helloMs: MOMENT_MS }, why: 'silent', again: '\n' },
-    { name: 'a message, then nothing', limits: { idleMs: MOMENT_MS }, why: 'idle', first: `${MATCHING}\n` },
-    {
-      name: 'a message, then line feeds only',
-      limits: { idleMs: MOMENT_MS },
-      why: 'idle',
-      first: `${rfc5424('TOKEN', MATCHING)}\n`,
-      again: '\n',
-    },
-    {
-      name: 'messages without a token only',
-      limits: { helloMs: MOMENT_MS },
-      why: 'unauthorized',
-      again: MATCHING_LINE,
-    },
-    {
-      name: 'a line that is too long and never ends',
-      limits: { messageMs: MOMENT_MS },
-      why: 'slow',
-      first: `${rfc5424('TOKEN', MATCHING)}\n${'x'.repeat(MESSAGE_BYTES_MAX + 100)}`,
-      again: 'x',
-    },
-    {
-      name: 'a counted message that is too long and never ends',
-      limits: { messageMs: MOMENT_MS },
-      why: 'slow',
-      first: '900000 <134>x',
-      again: 'x',
-    },
-  ]
+  /** The bytes sent first, and those sent every tenth of MOMENT_MS. */
+  type Row = readonly [CloseReason, Limits, first?: string | undefined, again?: string]
+  const rows: Readonly<Record<string, Row>> = {
+    'a byte from time to time': ['slow', { messageMs: MOMENT_MS }, undefined, 'x'],
+    'half a counted message': ['slow', { messageMs: MOMENT_MS }, '90 <134>'],
+    'a complete message, then a byte from time to time': ['slow', { messageMs: MOMENT_MS }, `${MATCHING}\n`, 'x'],
+    'nothing at all': ['silent', { helloMs: MOMENT_MS }],
+    'line feeds only': ['silent', { helloMs: MOMENT_MS }, undefined, '\n'],
+    'a message, then nothing': ['idle', { idleMs: MOMENT_MS }, `${MATCHING}\n`],
+    'a message, then line feeds only': ['idle', { idleMs: MOMENT_MS }, `${rfc5424('TOKEN', MATCHING)}\n`, '\n'],
+    'messages without a token only': ['unauthorized', { helloMs: MOMENT_MS }, undefined, MATCHING_LINE],
+    'a line that is too long and never ends': [
+      'slow',
+      { messageMs: MOMENT_MS },
+      `${rfc5424('TOKEN', MATCHING)}\n${'x'.repeat(MESSAGE_BYTES_MAX + 100)}`,
+      'x',
+    ],
+    'a counted message that is too long and never ends': ['slow', { messageMs: MOMENT_MS }, '900000 <134>x', 'x'],
+  }
   // Each row waits, so they run in parallel.
-  t.jobs = rows.length
-  for (const { name, limits, why, first, again } of rows) {
+  t.jobs = Object.keys(rows).length
+  for (const [name, [why, limits, first, again]] of Object.entries(rows)) {
     void t.test(name, async (t) => {
       const { opened, listener, lane, accounting, closed, known, withToken } = await listen(t, limits)
       const authorised = rfc5424(opened.token.raw, MATCHING)
@@ -214,14 +185,14 @@ t.test('a wrong count costs one message and is reported, and a message over the 
 t.test('connections of an organization without space wait; no message is lost, repeated or reordered', async (t) => {
   const SIZES = [1, 2, 40, 700, 9000, 30_000, 65_000, 65_000, 3, 65_000, 64_000, 20]
   const tls = await provideCertificate(t.testdir(), undefined)
-  const rows: { name: string; framed: (message: string) => string; kind: 'tcp' | 'tls' }[] = [
-    { name: 'lines over TCP', kind: 'tcp', framed: (message) => `${message}\n` },
-    { name: 'octet counting over TCP', kind: 'tcp', framed: (message) => `${message.length} ${message}` },
-    { name: 'NUL over TCP', kind: 'tcp', framed: (message) => `${message}\0` },
-    { name: 'lines over TLS', kind: 'tls', framed: (message) => `${message}\n` },
-    { name: 'octet counting over TLS', kind: 'tls', framed: (message) => `${message.length} ${message}` },
-  ]
-  for (const { name, kind, framed } of rows) {
+  const rows: Readonly<Record<string, readonly [kind: 'tcp' | 'tls', framed: (message: string) => string]>> = {
+    'lines over TCP': ['tcp', (message) => `${message}\n`],
+    'octet counting over TCP': ['tcp', (message) => `${message.length} ${message}`],
+    'NUL over TCP': ['tcp', (message) => `${message}\0`],
+    'lines over TLS': ['tls', (message) => `${message}\n`],
+    'octet counting over TLS': ['tls', (message) => `${message.length} ${message}`],
+  }
+  for (const [name, [kind, framed]] of Object.entries(rows)) {
     await t.test(name, async (t) => {
       const { lane, listener, accounting, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
       const { pipeline } = lane

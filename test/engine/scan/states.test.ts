@@ -66,57 +66,52 @@ const failing = (site: Made): unknown => {
 }
 
 /** Each row: the steps, and then the states of all scans, oldest first. */
-const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: readonly string[] }[] = [
-  { name: 'nothing requested: no scan', happens: () => {}, states: [] },
-  { name: '(none) to pending by a request', happens: request, states: ['pending'] },
-  {
-    name: 'requested again while pending: still the same scan',
-    happens: (site) => {
+const ROWS: Readonly<Record<string, readonly [happens: (site: Made) => unknown, states: readonly string[]]>> = {
+  'nothing requested: no scan': [() => {}, []],
+  '(none) to pending by a request': [request, ['pending']],
+  'requested again while pending: still the same scan': [
+    (site) => {
       const first = request(site)
       if (request(site).id !== first.id) throw new Error('another one')
     },
-    states: ['pending'],
-  },
-  { name: '(none) to completed by the schedule', happens: run, states: ['completed'] },
-  {
-    name: 'pending to completed, for any trigger',
-    happens: (site) => {
+    ['pending'],
+  ],
+  '(none) to completed by the schedule': [run, ['completed']],
+  'pending to completed, for any trigger': [
+    (site) => {
       const { id } = request(site)
       const scan = run(site, 'schedule')
       if (scan.id !== id || scan.trigger !== 'administrator') throw new Error('not the one that was asked for')
       if (site.store.scans.pending(site.organization.id) !== undefined) throw new Error('still asked for')
     },
-    states: ['completed'],
-  },
-  { name: 'to failed by any cause', happens: failing, states: ['failed'] },
-  {
-    name: 'pending to failed',
-    happens: (site) => {
+    ['completed'],
+  ],
+  'to failed by any cause': [failing, ['failed']],
+  'pending to failed': [
+    (site) => {
       request(site)
       failing(site)
     },
-    states: ['failed'],
-  },
-  {
-    name: 'running to failed when the next scan starts after a kill',
-    happens: (site) => {
+    ['failed'],
+  ],
+  'running to failed when the next scan starts after a kill': [
+    (site) => {
       kill(site, request(site))
       site.clock.add(1)
       run(site)
     },
-    states: ['failed', 'completed'],
-  },
-  {
-    name: 'a pending scan stays pending through other scans',
-    happens: (site) => {
+    ['failed', 'completed'],
+  ],
+  'a pending scan stays pending through other scans': [
+    (site) => {
       run(site)
       site.clock.add(1)
       request(site)
     },
-    states: ['completed', 'pending'],
-  },
-]
-for (const { name, happens, states } of ROWS) {
+    ['completed', 'pending'],
+  ],
+}
+for (const [name, [happens, states]] of Object.entries(ROWS)) {
   t.test(name, async (t) => {
     const site = made(t)
     buffer(site)
