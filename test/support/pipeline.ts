@@ -1,10 +1,16 @@
 import { Administration } from '../../engine/admin/administration.ts'
 import type { UnstoredPlaces } from '../../engine/ingest/accept.ts'
-import { isTaken, MessagePipeline, type PipelineOptions } from '../../engine/ingest/message-pipeline.ts'
+import {
+  isTaken,
+  MessagePipeline,
+  type OutgoingBatch,
+  type PipelineOptions,
+} from '../../engine/ingest/message-pipeline.ts'
 import type { Origin } from '../../engine/ingest/origin.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
 import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
+import { type Event, unpackBatch } from '../../engine/kernel/event/event.ts'
 import type { Clock } from '../../engine/kernel/process/clock.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { totalOf } from '../../engine/store/outcomes.ts'
@@ -69,6 +75,18 @@ export function openPipeline(
       return isTaken(taken) ? taken : undefined
     },
   }
+}
+
+/** The events of batches, each with its organization. */
+export function eventsOf(batches: readonly OutgoingBatch[]): (Event & { readonly organizationId: string })[] {
+  return batches.flatMap(({ organizationId, bytes }) => {
+    const batch = unpackBatch(bytes, 100_000)
+    if (typeof batch === 'string') throw new Error(batch)
+    return batch.events.map((event) => {
+      if (typeof event === 'string') throw new Error(event)
+      return { organizationId, ...event }
+    })
+  })
 }
 
 /** Of a batch whose events were all stored. */

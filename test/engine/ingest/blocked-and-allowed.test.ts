@@ -1,7 +1,6 @@
 import t from 'tap'
 import { Origin } from '../../../engine/ingest/origin.ts'
-import { unpackBatch } from '../../../engine/kernel/event/event.ts'
-import { openPipeline } from '../../support/pipeline.ts'
+import { eventsOf, openPipeline } from '../../support/pipeline.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
 
 /*
@@ -177,13 +176,8 @@ function blockedOf(...lines: readonly string[]): string {
   const { pipeline, take, token } = openPipeline(t)
   const origin = new Origin('tcp', '192.0.2.200', 514)
   const outcome = lines.map((line) => take(rfc5424(token.raw, line), origin)).at(-1)
-  const events = pipeline.takeBatches('all').flatMap(({ bytes }) => {
-    const batch = unpackBatch(bytes, 10)
-    if (typeof batch === 'string') throw new Error(batch)
-    return batch.events
-  })
-  const [event] = events
-  if (event === undefined || typeof event === 'string') return `${outcome}: ${pipeline.line.reason}`
+  const [event] = eventsOf(pipeline.takeBatches('all'))
+  if (event === undefined) return `${outcome}: ${pipeline.line.reason}`
   return `${event.name} ${event.client} ${event.count}/${event.blocked ?? 0}`
 }
 

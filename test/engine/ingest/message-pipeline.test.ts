@@ -6,28 +6,16 @@ import { Origin } from '../../../engine/ingest/origin.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/rates.ts'
 import { Follows } from '../../../engine/ingest/syslog/counted.ts'
 import { Framing } from '../../../engine/ingest/syslog/framing.ts'
-import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
-import { ALL_STORED, openPipeline, sumsOf, type TestPipeline } from '../../support/pipeline.ts'
+import { ALL_STORED, eventsOf, openPipeline, sumsOf, type TestPipeline } from '../../support/pipeline.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
 
 const tcp = (address = '192.0.2.200', port = 514): Origin => new Origin('tcp', address, port)
-
-function eventsOf(batches: readonly OutgoingBatch[]) {
-  return batches.flatMap(({ organizationId, bytes }) => {
-    const batch = unpackBatch(bytes, 100_000)
-    if (typeof batch === 'string') throw new Error(batch)
-    return batch.events.map((event) => {
-      if (typeof event === 'string') throw new Error(event)
-      return { organizationId, ...event }
-    })
-  })
-}
 
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))

@@ -5,15 +5,13 @@ import type { Event } from '../../../engine/kernel/event/event.ts'
 import { sealRecord } from '../../../engine/kernel/lmdb/record.ts'
 import { DAY_MS, dayOf } from '../../../engine/kernel/process/clock.ts'
 import { listedDiscovery } from '../../../engine/scan/listed-discovery.ts'
-import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { DayEvidence } from '../../../engine/store/evidence.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
-import { acmeSite } from '../../support/acme-site.ts'
-import { type openStore, registries, type TestStore } from '../../support/store.ts'
+import { type AcmeSite, acmeSite } from '../../support/acme-site.ts'
+import type { openStore } from '../../support/store.ts'
 
-interface Site extends TestStore {
-  readonly id: string
+interface Site extends Omit<AcmeSite, 'scan'> {
   scan(events: readonly (readonly [name: string, more?: Partial<Event>])[]): Scan
   /** The platforms by what their matches mean. */
   found(): Record<string, string[]>
@@ -24,11 +22,9 @@ function site(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   const { store, clock, organization, sender, buffer } = opened
   return {
     ...opened,
-    id: organization.id,
     scan(events) {
-      const buffered = events.map(([name, more = {}]) => sender.event(name, clock.nowMs(), more))
-      buffer(buffered)
-      return runScan(store, registries, organization.id, 'administrator', clock)
+      buffer(events.map(([name, more = {}]) => sender.event(name, clock.nowMs(), more)))
+      return opened.scan('administrator')
     },
     found() {
       const { platforms } = store.environment.read(() => listedDiscovery(store, organization))

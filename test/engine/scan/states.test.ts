@@ -10,10 +10,10 @@ import { SCANS, scanNow } from '../../../engine/scan/scan-now.ts'
 import { recoverInterrupted, requestScan, runScan, ScanRunner } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
-import type { Organization } from '../../../engine/store/organizations.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { type AcmeSite, acmeSite } from '../../support/acme-site.ts'
 import {
   inlineScans,
   makeOrganization,
@@ -26,15 +26,7 @@ import {
 } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
-interface Made extends TestStore {
-  readonly organization: Organization
-}
-
-function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Made {
-  const opened = openStore(t, options)
-  const organization = makeOrganization(opened, 'Acme')
-  return { ...opened, organization }
-}
+type Made = TestStore & Pick<AcmeSite, 'organization'>
 
 function buffer({ store, clock, organization }: Made, count = 1, sender = new Sender()): void {
   const events = Array.from({ length: count }, () => sender.event('claude.ai', clock.nowMs()))
@@ -113,7 +105,7 @@ const ROWS: Readonly<Record<string, readonly [happens: (site: Made) => unknown, 
 }
 for (const [name, [happens, states]] of Object.entries(ROWS)) {
   t.test(name, async (t) => {
-    const site = made(t)
+    const site = acmeSite(t)
     buffer(site)
     await happens(site)
     const scans = site.store.scans.ofOrganization(site.organization.id)
@@ -132,7 +124,7 @@ for (const [name, [happens, states]] of Object.entries(ROWS)) {
 }
 
 t.test('a scan overtaken by another process is prepared again and counts nothing twice', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   buffer(site, 10)
   let interferences = 2
   const interferingMatcher = new Proxy(matcher, {
@@ -162,7 +154,7 @@ t.test('a scan overtaken by another process is prepared again and counts nothing
 })
 
 t.test('a scan that another process ended writes nothing', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   buffer(site, 3)
   let ended = false
   const ending = new Proxy(matcher, {
@@ -217,7 +209,7 @@ t.test('scans of many organizations share transactions, and a failing one does n
 })
 
 t.test('stored scans are limited, and the oldest ended ones are removed', async (t) => {
-  const site = made(t, { unchecked: true })
+  const site = acmeSite(t, { unchecked: true })
   const { store, organization, clock } = site
   const pending = request(site)
   kill(site, pending)
@@ -238,7 +230,7 @@ t.test('stored scans are limited, and the oldest ended ones are removed', async 
 })
 
 t.test('a clock set ahead by less than a period removes no evidence', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const check = async (): Promise<void> => {
@@ -268,7 +260,7 @@ t.test('a clock set ahead by less than a period removes no evidence', async (t) 
 })
 
 t.test('a clock set ahead and back delays the schedule by at most a period', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   const restarted = async (): Promise<void> => {
     const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
@@ -294,7 +286,7 @@ t.test('a clock set ahead and back delays the schedule by at most a period', asy
 })
 
 t.test('a scan never ends before it starts, whatever the clock does', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   buffer(site)
   let nowMs = site.clock.nowMs()
   const falling = { nowMs: () => (nowMs -= HOUR_MS) }
@@ -303,7 +295,7 @@ t.test('a scan never ends before it starts, whatever the clock does', async (t) 
 })
 
 t.test('a scheduled scan runs if settings, approvals or the registry have changed', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   const administration = new Administration(store, clock)
   const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
@@ -340,7 +332,7 @@ t.test('a scheduled scan runs if settings, approvals or the registry have change
 })
 
 t.test('approvals request a scan, and are validated', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   const { approvals } = new Administration(store, clock)
   const catalog = loadCatalog()
@@ -368,7 +360,7 @@ t.test('approvals request a scan, and are validated', async (t) => {
 })
 
 t.test('a requester waits for the process that runs scans, or runs the scan', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   buffer(site)
   const never = new AbortController()
@@ -427,7 +419,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
 })
 
 t.test('a scheduled scan that failed is due again at the next check', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   let succeeds = false
   const { run: scan } = inlineScans(site)
   const executor = {
@@ -457,7 +449,7 @@ t.test('a scheduled scan that failed is due again at the next check', async (t) 
 })
 
 t.test('a requested scan that was interrupted is requested again when the service starts', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   buffer(site)
   const asked = request(site)
   kill(site, asked)
@@ -501,7 +493,7 @@ t.test("a damaged record of one organization does not block another's scan", asy
 })
 
 t.test('after a clock was set ahead and back, the API shows current data again', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const shown = async (): Promise<number> => {
@@ -523,7 +515,7 @@ t.test('after a clock was set ahead and back, the API shows current data again',
 })
 
 t.test('events of days long past are counted and not stored', async (t) => {
-  const site = made(t)
+  const site = acmeSite(t)
   const { store, clock, organization } = site
   const sender = new Sender()
   const events = [0, 29, 30, 31, 400, 19_000].map((days) => sender.event('claude.ai', clock.nowMs() - days * DAY_MS))

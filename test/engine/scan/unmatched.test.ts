@@ -9,25 +9,14 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../../../engine/store/scans.ts'
-import { acmeSite } from '../../support/acme-site.ts'
+import { type AcmeSite, acmeSite } from '../../support/acme-site.ts'
 import { platform } from '../../support/own-platforms.ts'
 import * as fc from '../../support/property.ts'
-import {
-  inlineScans,
-  makeOrganization,
-  NOON,
-  type openStore,
-  quietLog,
-  Sender,
-  type TestStore,
-} from '../../support/store.ts'
+import { inlineScans, makeOrganization, NOON, type openStore, quietLog, Sender } from '../../support/store.ts'
 
 const NAME = 'llm.corp.example'
 
-interface Site extends TestStore {
-  readonly id: string
-  readonly sender: Sender
-  buffer(events: readonly Event[]): void
+interface Site extends Omit<AcmeSite, 'scan'> {
   add(...names: readonly string[]): void
   remove(): void
   scan(trigger?: ScanTrigger): Scan
@@ -40,9 +29,6 @@ function site(t: Parameters<typeof openStore>[0]): Site {
   const registry = new RegistryInForce(store)
   return {
     ...opened,
-    id,
-    sender: new Sender(),
-    buffer: (events) => store.environment.write(() => store.buffer.append(id, events)),
     add: (...names) =>
       store.environment.write(() => {
         const entry = platform('corp-llm', ...names)
