@@ -6,7 +6,7 @@ import { programVersion } from '../engine/kernel/process/version.ts'
 import { ALERT_ATTEMPT_MS } from '../engine/limits.ts'
 import type { AlertChannel } from '../engine/store/alert-channels.ts'
 import type { Organization } from '../engine/store/organizations.ts'
-import { OverloadError } from './changes.ts'
+import { OverloadError } from './change-sender.ts'
 
 /** Test messages at once, over all organizations. Beyond it, a test fails with 503. */
 const TESTS_MAX = 8

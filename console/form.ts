@@ -13,9 +13,9 @@ export class FormFields {
     this.#pairs = pairs
   }
 
-  /** The first value; '' if the form has no such field. */
-  text(name: string): string {
-    return this.#pairs.find(([each]) => each === name)?.[1] ?? ''
+  /** The first value; `absent` if the form has no such field. */
+  text(name: string, absent = ''): string {
+    return this.#pairs.find(([each]) => each === name)?.[1] ?? absent
   }
 
   /** All values of a field, such as those of check boxes with the same name. */

@@ -5,7 +5,7 @@ import type { Network } from '../engine/kernel/process/network.ts'
 import { SecretsKey } from '../engine/kernel/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
-import type { Changes } from './changes.ts'
+import type { ChangeSender } from './change-sender.ts'
 import { ChannelTests } from './channel-tests.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
 import { type CheckResult, ConsoleCounters } from './metrics.ts'
@@ -26,7 +26,7 @@ export interface Site {
   readonly store: Store
   readonly clock: Clock
   readonly registry: RegistryInForce
-  readonly changes: Changes
+  readonly changes: ChangeSender
   readonly ingest: IngestListeners
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts

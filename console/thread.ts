@@ -11,7 +11,7 @@ import type { Network } from '../engine/kernel/process/network.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
-import { type ChangeOutcome, type ChangeRequest, Changes } from './changes.ts'
+import { type ChangeOutcome, type ChangeRequest, ChangeSender } from './change-sender.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
 import { type ConsoleCounterMemory, ConsoleCounters } from './metrics.ts'
 import { ROUTES } from './routes.ts'
@@ -69,7 +69,7 @@ function lowerPriority(log: Logger): void {
 await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('the console', (data, log) => {
   lowerPriority(log)
   const store = new Store(data.dataDirectory)
-  const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
+  const changes = new ChangeSender((request: ChangeRequest) => parentPort?.postMessage(request))
   const site = makeSite(
     { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest, log },
     {

@@ -65,7 +65,7 @@ export function Field(props: FieldProps) {
         name={name}
         // Preact's types expect a literal type.
         type={type as 'text'}
-        value={type === 'password' ? '' : form.values.text(name) || value}
+        value={type === 'password' ? '' : form.values.text(name, value)}
         required={required}
         maxLength={maxLength}
         minLength={minLength}
@@ -112,7 +112,7 @@ export function TextArea({ name, label, form, rows, hint, value = '', required, 
         spellcheck={false}
         {...describedBy({ name, hint, error })}
         // A browser drops the first line break of the content.
-        value={(form.values.text(name) || value).replace(/^(?=\r?\n)/, '\n')}
+        value={form.values.text(name, value).replace(/^(?=\r?\n)/, '\n')}
       />
     </FieldFrame>
   )
@@ -162,7 +162,7 @@ interface ChoiceProps {
 
 /** A choice of one value. */
 export function Select({ name, label, form, options, value = '' }: ChoiceProps) {
-  const chosen = form.values.text(name) || value
+  const chosen = form.values.text(name, value)
   return (
     <FieldFrame name={name} label={label} error={form.errors[name]}>
       <Options name={name} options={options} chosen={chosen} />
@@ -190,15 +190,8 @@ export function Options({ name, options, chosen }: OptionsProps) {
 }
 
 /** A choice of any number of values. */
-export function Checks({
-  name,
-  label,
-  form,
-  options,
-  values = [],
-}: Omit<ChoiceProps, 'value'> & { readonly values?: readonly string[] }) {
-  const typed = form.values.all(name)
-  const chosen = typed.length > 0 ? typed : values
+export function Checks({ name, label, form, options }: Omit<ChoiceProps, 'value'>) {
+  const chosen = form.values.all(name)
   return (
     <fieldset>
       <legend>{label}</legend>

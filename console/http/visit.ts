@@ -1,7 +1,7 @@
 import type { VNode } from 'preact'
 import type { z } from 'zod'
 import type { Action } from '../../engine/admin/actions.ts'
-import { mayDo } from '../../engine/admin/changes.ts'
+import { mayDo } from '../../engine/admin/audited-changes.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import type { CommandName, CommandParameters, CommandResult } from '../commands.ts'
 import { Layout } from '../design/layout.tsx'

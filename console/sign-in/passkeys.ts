@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { Store } from '../../engine/store/store.ts'
 import type { Passkey, User } from '../../engine/store/users.ts'
-import { type Changes, OverloadError } from '../changes.ts'
+import { type ChangeSender, OverloadError } from '../change-sender.ts'
 import {
   ALGORITHMS,
   type Assertion,
@@ -136,9 +136,9 @@ export class PasskeySignIn {
   readonly #registrations = new Challenges()
   readonly #challenges = new Challenges()
   readonly #store: Store
-  readonly #changes: Changes
+  readonly #changes: ChangeSender
 
-  constructor(relyingParty: RelyingParty, store: Store, changes: Changes) {
+  constructor(relyingParty: RelyingParty, store: Store, changes: ChangeSender) {
     this.relyingParty = relyingParty
     this.#store = store
     this.#changes = changes

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
-import { OverloadError } from '../changes.ts'
+import { OverloadError } from '../change-sender.ts'
 import { type FormFields, RejectedForm } from '../form.ts'
 import type { CheckResult } from '../metrics.ts'
 import { isCommonPassword } from './common-passwords.ts'

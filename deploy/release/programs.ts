@@ -81,7 +81,7 @@ export const SERVICE: Program = {
   threads: [
     'dist/api/thread.js',
     'dist/console/thread.js',
-    'dist/engine/ingest/lane-thread.js',
+    'dist/engine/ingest/lane-worker.js',
     'dist/engine/ingest/socket-thread.js',
     'dist/engine/check/check-worker.js',
   ],

@@ -5,7 +5,7 @@ import { ACCOUNT_LINKS_MAX } from '../limits.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountLink, AccountLinkKind } from '../store/users.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 
 /** How long each kind of link can be used. */
 const VALID_MS: Readonly<Record<AccountLinkKind, number>> = {
@@ -22,7 +22,7 @@ export interface NewAccountLink {
 }
 
 /** Links that let people become users of the console, or set their password. */
-export class AccountLinkChanges extends Changes {
+export class AccountLinkChanges extends AuditedChanges {
   /**
    * A link whose holder becomes an owner: of this organization, or of one that the holder then
    * creates.

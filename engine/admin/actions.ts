@@ -114,7 +114,7 @@ export type Action = keyof typeof ACTIONS
 /**
  * Actions that only remove access or data, or only record an action. They must work on a full disk.
  */
-export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
+export const ALLOWED_WHEN_FULL: ReadonlySet<Action> = new Set<Action>([
   'api-key.revoke',
   'token.revoke',
   'block-list-link.revoke',

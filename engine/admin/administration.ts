@@ -7,9 +7,9 @@ import { AlertChanges } from './alerts.ts'
 import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
+import { type Actor, AuditedChanges } from './audited-changes.ts'
 import { BlockListLinkChanges } from './block-list-links.ts'
 import { CandidateChanges } from './candidates.ts'
-import { type Actor, Changes } from './changes.ts'
 import { ClientGroupChanges } from './client-groups.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
@@ -37,7 +37,7 @@ const NAMED_MAX = 5
  * All changes that an administrator can make. Each change and its audit log entry are one
  * transaction, visible to the next request in every thread.
  */
-export class Administration extends Changes {
+export class Administration extends AuditedChanges {
   readonly organizations = new OrganizationChanges(this.store, this.clock, this.actor)
   readonly members = new MemberChanges(this.store, this.clock, this.actor)
   readonly accountLinks = new AccountLinkChanges(this.store, this.clock, this.actor)

@@ -9,7 +9,7 @@ import type { AlertChannel, DeadLetter } from '../store/alert-channels.ts'
 import type { AlertRule, AlertRuleSettings } from '../store/alerts.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 import { unknownGroup } from './client-groups.ts'
 
 export interface NewChannel extends AlertFilter {
@@ -32,7 +32,7 @@ export function sealedChannel(
 }
 
 /** Alert channels and rules of organizations. */
-export class AlertChanges extends Changes {
+export class AlertChanges extends AuditedChanges {
   /**
    * @throws Fault CONFLICT if the name is taken or there are too many; NOT_FOUND if a group does not
    *   exist; USAGE, NOT_ALLOWED.

@@ -3,7 +3,7 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { makeApiKey } from '../store/access-key.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type ApiKey, SCOPES, type Scope } from '../store/secrets.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 
 /** The specification's limit for active API keys of one organization. */
@@ -15,7 +15,7 @@ export interface NewApiKey {
   readonly raw: string
 }
 
-export class ApiKeyChanges extends Changes {
+export class ApiKeyChanges extends AuditedChanges {
   /**
    * @returns the key's record, and the raw key, which is stored nowhere
    * @throws Fault CONFLICT if 25 keys are active; USAGE, NOT_ALLOWED

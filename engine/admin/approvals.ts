@@ -12,7 +12,7 @@ import { type Decision, type DecisionKind, decisionState, type LastDecision } fr
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { Changes, checkText, listText } from './changes.ts'
+import { AuditedChanges, checkText, listText } from './audited-changes.ts'
 
 /** The terms of an approval or a rejection. */
 export interface DecisionTerms {
@@ -73,7 +73,7 @@ const EXPIRY_DAYS_MAX = 3653
 const ACTION_OF = { approved: 'approval.add', rejected: 'approval.reject', withdrawn: 'approval.remove' } as const
 
 /** Decisions about platforms: approvals, rejections, and their withdrawal. */
-export class ApprovalChanges extends Changes {
+export class ApprovalChanges extends AuditedChanges {
   /**
    * Approves platforms by their id or name in the registry, and requests a scan that shows the
    * result. Replaces earlier decisions, unless they are the same.

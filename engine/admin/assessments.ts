@@ -32,7 +32,7 @@ import { type AnyFrameworkId, frameworkName, profileText } from '../store/framew
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Action } from './actions.ts'
-import { byIdPrefix, Changes, checkText } from './changes.ts'
+import { AuditedChanges, byIdPrefix, checkText } from './audited-changes.ts'
 
 export interface ImportOptions {
   readonly complete?: boolean
@@ -46,7 +46,7 @@ export interface FillOptions extends ImportOptions {
 
 type ChangeOfItem = (found: AssessmentItem, actor: string, nowMs: number) => AssessmentItem
 
-export class AssessmentChanges extends Changes {
+export class AssessmentChanges extends AuditedChanges {
   /**
    * Creates a draft with the framework's own items, or those of a profile: names of profiles and
    * ids of items.

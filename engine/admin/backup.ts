@@ -10,8 +10,8 @@ import { exclusively } from '../kernel/process/exclusive.ts'
 import { faultPoint } from '../kernel/process/fault-point.ts'
 import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
 import type { Store } from '../store/store.ts'
+import { type Actor, auditForAll } from './audited-changes.ts'
 import { fileFault, seal } from './backup-file.ts'
-import { type Actor, auditForAll } from './changes.ts'
 
 const POLL_EVERY_MS = 100
 

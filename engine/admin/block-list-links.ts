@@ -2,14 +2,14 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { makeBlockListSecret } from '../store/access-key.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { BlockListLink, BlockListSelection } from '../store/secrets.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 
 /** One for each device or group of devices. */
 export const ACTIVE_LINKS_MAX = 100
 
 /** Links by which devices download block lists from the console's port. */
-export class BlockListLinkChanges extends Changes {
+export class BlockListLinkChanges extends AuditedChanges {
   /**
    * @returns the link's record, and its secret, which is stored nowhere
    * @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED

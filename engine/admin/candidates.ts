@@ -8,7 +8,7 @@ import { type Candidate, clientsOf } from '../store/candidates.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { RegistryInForce } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 import type { ReadRegistryFile } from './own-platforms.ts'
 
 const SEVERAL_CLIENTS = 3
@@ -104,7 +104,7 @@ export function candidateEntry(
 }
 
 /** Marks candidates that are no AI services. */
-export class CandidateChanges extends Changes {
+export class CandidateChanges extends AuditedChanges {
   /** Hides the candidate. @throws Fault NOT_FOUND, NOT_ALLOWED. */
   dismiss(organization: Organization, name: string): void {
     this.#mark('candidate.dismiss', organization, name, this.clock.nowMs())

@@ -8,7 +8,7 @@ import type { ClientGroup } from '../store/client-groups.ts'
 import { type ClientSettings, clientModeOf, NAME_BYTES_MAX, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { isMailAddress } from './alert-settings.ts'
-import { Changes, listText } from './changes.ts'
+import { AuditedChanges, listText } from './audited-changes.ts'
 import { storedClients } from './client-use.ts'
 
 /** One line without control characters. */
@@ -110,7 +110,7 @@ export function unknownGroup(name: string, known: readonly string[]): Fault {
   return new Fault('NOT_FOUND', `no group ${JSON.stringify(name)}. ${others}`)
 }
 
-export class ClientGroupChanges extends Changes {
+export class ClientGroupChanges extends AuditedChanges {
   /** Replaces all groups. @throws Fault CONFLICT with another setting of clients, NOT_ALLOWED. */
   replace({ id }: Organization, { groups, mode, keyId }: StoredGroups): void {
     const { store } = this

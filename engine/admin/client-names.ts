@@ -4,10 +4,10 @@ import { CLIENT_NAMES_MAX, CLIENT_NETWORKS_MAX } from '../limits.ts'
 import { isSingleAddress, type NamedNetwork } from '../store/client-names.ts'
 import { endedAt, type NameSpan, withSpan } from '../store/name-spans.ts'
 import type { Organization } from '../store/organizations.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 
 /** Names of addresses and networks. */
-export class ClientNameChanges extends Changes {
+export class ClientNameChanges extends AuditedChanges {
   /** Names a network, or renames it. @throws Fault USAGE, CONFLICT at the limit, NOT_ALLOWED. */
   addNetwork({ id }: Organization, text: string, name: string): NamedNetwork {
     checkText('name', name)

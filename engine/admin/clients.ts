@@ -3,7 +3,7 @@ import { isPseudonym } from '../kernel/event/client.ts'
 import { Pseudonyms } from '../kernel/process/client-key.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 import { type ClientFilter, type ClientList, clientList } from './client-list.ts'
 import { type PlatformOfClient, type PlatformUse, platformUse, storedClient, useOfClient } from './client-use.ts'
 
@@ -23,7 +23,7 @@ export interface Revealed {
 }
 
 /** Reads who uses which platform. Each reading is in the audit log. */
-export class ClientReads extends Changes {
+export class ClientReads extends AuditedChanges {
   /** Records a reading, before another thread reads. @throws Fault NOT_ALLOWED. */
   note(organization: Organization, reading: ClientReading): void {
     if ('platform' in reading) return this.auditedRead('client.read', organization.id, () => reading.platform)

@@ -6,7 +6,7 @@ import { type FederatedIdentity, type IdentityProvider, type Member, ROLES, type
 import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
 import type { Action } from './actions.ts'
-import { checkText } from './changes.ts'
+import { checkText } from './audited-changes.ts'
 import { putAllowed } from './members.ts'
 
 /** The settings by which an identity provider was asked. */

@@ -2,13 +2,13 @@ import type { ReadFramework } from '../assess/framework-file.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { OwnFramework } from '../store/own-frameworks.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 
 /** Each may have megabytes of items. */
 export const OWN_FRAMEWORKS_MAX = 20
 
 /** Adds, replaces and removes the frameworks of an organization. */
-export class FrameworkChanges extends Changes {
+export class FrameworkChanges extends AuditedChanges {
   /**
    * Adds a framework, or replaces the one with the same id. Assessments keep the items that they
    * have. @throws Fault CONFLICT at the limit, NOT_ALLOWED.

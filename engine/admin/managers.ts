@@ -10,7 +10,7 @@ import type { DecisionState } from '../store/decisions.ts'
 import { newUuid } from '../store/keys.ts'
 import { clientModeOf, type Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 
 /** The managers of a platform get one mail in this time, however often somebody sends it. */
 const NOTIFIED_AGAIN_MS = HOUR_MS
@@ -72,7 +72,7 @@ export function managerText({ name }: Organization, platform: string, decision: 
 People in your group use ${platform}, an AI service ${state}. Please ask them what they use it for, and which data they enter. Send their answers to the security team.`
 }
 
-export class ManagerChanges extends Changes {
+export class ManagerChanges extends AuditedChanges {
   /**
    * Queues one mail to the manager of each group.
    *

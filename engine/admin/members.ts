@@ -3,7 +3,7 @@ import { MEMBERS_MAX, REMOVED_MEMBERS_MAX } from '../limits.ts'
 import type { Member, ProviderIdentity, RemovedMember, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 
 /**
  * Persons at identity providers that one removed member was, over all its removals. Beyond the
@@ -11,7 +11,7 @@ import { Changes, checkText } from './changes.ts'
  */
 export const REMOVED_MEMBER_IDENTITIES_MAX = 20
 
-export class MemberChanges extends Changes {
+export class MemberChanges extends AuditedChanges {
   /**
    * Also allows a removed member of this name again.
    *

@@ -18,7 +18,7 @@ import {
 import type { Removal } from '../store/removals.ts'
 import { applyRetention, RETENTION_DAYS_MIN, type Removed, retentionOf } from '../store/retention.ts'
 import type { Scan } from '../store/scans.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 import { removeMember } from './members.ts'
 
 /** The settings of an organization that its administrators can change. */
@@ -34,7 +34,7 @@ export interface OrganizationSettings {
   readonly alertPeople?: boolean
 }
 
-export class OrganizationChanges extends Changes {
+export class OrganizationChanges extends AuditedChanges {
   /**
    * @throws Fault CONFLICT if the name is taken; USAGE if the name is empty, too long or has
    * several
@@ -177,7 +177,7 @@ export function domainOf(given: string): string {
   )
 }
 
-export class RetentionChanges extends Changes {
+export class RetentionChanges extends AuditedChanges {
   /** Changes the given days and keeps the others. @throws Fault USAGE, NOT_ALLOWED. */
   set(organization: Organization, days: Partial<Retention>): Organization {
     for (const [name, min] of Object.entries(RETENTION_DAYS_MIN)) {
@@ -217,7 +217,7 @@ export class RetentionChanges extends Changes {
   }
 }
 
-export class ScanChanges extends Changes {
+export class ScanChanges extends AuditedChanges {
   /** Requests a scan, or returns the one that is already pending. @throws Fault NOT_ALLOWED. */
   request(organization: Organization): Scan {
     const { store, clock } = this

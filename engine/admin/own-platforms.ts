@@ -21,7 +21,7 @@ import { changesOf, type OwnPlatform, SERVICE_WIDE } from '../store/own-platform
 import { dataInForce } from '../store/registry-in-force.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { Changes, listText } from './changes.ts'
+import { AuditedChanges, listText } from './audited-changes.ts'
 
 /** The content of a registry file that was read already. */
 export interface ReadRegistryFile {
@@ -49,7 +49,7 @@ export interface OwnPlatformChange {
  * Adds, changes and disables platforms of an organization's registry, or of the registry that all
  * organizations share.
  */
-export class OwnPlatformChanges extends Changes {
+export class OwnPlatformChanges extends AuditedChanges {
   /**
    * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the
    * registry that the entries of an organization change. Without an organization they change the

@@ -4,7 +4,7 @@ import { PASSKEYS_PER_USER_MAX } from '../limits.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Passkey, User } from '../store/users.ts'
-import { byIdPrefix, Changes, checkText, noteEverywhere } from './changes.ts'
+import { AuditedChanges, byIdPrefix, checkText, noteEverywhere } from './audited-changes.ts'
 
 /** What a verified registration says about a passkey. */
 export type NewPasskey = Pick<
@@ -132,7 +132,7 @@ function isUuid(text: string): boolean {
 }
 
 /** Passkeys of any user, for the operator: when a device is lost and its owner cannot sign in. */
-export class PasskeyChanges extends Changes {
+export class PasskeyChanges extends AuditedChanges {
   /** Oldest first. @throws Fault NOT_FOUND, NOT_ALLOWED. */
   list(userName: string): Passkey[] {
     this.assertOperator('passkey.remove')

@@ -11,7 +11,7 @@ import { spanText } from '../store/name-spans.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { Changes, listText } from './changes.ts'
+import { AuditedChanges, listText } from './audited-changes.ts'
 import { storedClients } from './client-use.ts'
 
 /** Something that is stored about a person. */
@@ -66,7 +66,7 @@ function refuseWhileErasing({ clientErasures }: Store, organizationId: string): 
 }
 
 /** Exports and erases of what is stored about one person. */
-export class PersonChanges extends Changes {
+export class PersonChanges extends AuditedChanges {
   /** Records an export. The rows are personRows. @throws Fault NOT_ALLOWED. */
   noteExport({ id }: Organization, person: readonly string[]): void {
     this.audited('client.export', id, () => {

@@ -5,7 +5,7 @@ import { checkNotPast } from '../assess/work.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Recommendation, RecommendationStatus } from '../store/recommendations.ts'
-import { byIdPrefix, Changes, checkText } from './changes.ts'
+import { AuditedChanges, byIdPrefix, checkText } from './audited-changes.ts'
 
 export interface Assignment {
   readonly owner?: string
@@ -13,7 +13,7 @@ export interface Assignment {
   readonly dueOn?: string
 }
 
-export class RecommendationChanges extends Changes {
+export class RecommendationChanges extends AuditedChanges {
   /**
    * Sets any status, regardless of the previous one. The API shows it with the next request.
    *

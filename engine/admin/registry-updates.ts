@@ -8,7 +8,7 @@ import { faultPoint } from '../kernel/process/fault-point.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import { dataInForce } from '../store/registry-in-force.ts'
 import type { RegistryReleases } from '../store/registry-releases.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 
 /** How many releases rollback can restore, one after the other. */
 const PREVIOUS_MAX = 3
@@ -20,7 +20,7 @@ export interface RegistryChange {
 }
 
 /** Installs releases of the registry's data, for all organizations. */
-export class RegistryUpdates extends Changes {
+export class RegistryUpdates extends AuditedChanges {
   /**
    * What an update file would change. Verifies everything, and stores nothing.
    *

@@ -5,7 +5,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { ReportInterval, ReportSchedule } from '../store/report-schedules.ts'
 import { checkedAddresses } from './alert-settings.ts'
-import { byIdPrefix, Changes } from './changes.ts'
+import { AuditedChanges, byIdPrefix } from './audited-changes.ts'
 
 export interface NewReportSchedule {
   readonly every: ReportInterval
@@ -15,7 +15,7 @@ export interface NewReportSchedule {
   readonly to: readonly string[]
 }
 
-export class ReportChanges extends Changes {
+export class ReportChanges extends AuditedChanges {
   /**
    * Records that a report was made, so that the next one shows what changed since. `write` stores
    * the report: if it throws, nothing is recorded.

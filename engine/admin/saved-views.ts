@@ -2,13 +2,13 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { SAVED_VIEW_NAME_BYTES_MAX, SAVED_VIEW_QUERY_BYTES_MAX, SAVED_VIEWS_MAX } from '../limits.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { SavedView } from '../store/saved-views.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 
 /** A path of the console: no other site, and no query. */
 const PATH = /^\/[a-z][a-z-]{0,99}$/
 
 /** Pages of the console with their filters, by name, for all members. */
-export class SavedViewChanges extends Changes {
+export class SavedViewChanges extends AuditedChanges {
   /** @throws Fault USAGE; CONFLICT if the name is taken, or at the limit; NOT_ALLOWED */
   save({ id }: Organization, { name, path, query }: SavedView): void {
     checkText('name', name, SAVED_VIEW_NAME_BYTES_MAX)

@@ -10,7 +10,7 @@ import {
 import { type IdentityProvider, ROLES } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import { Changes } from './changes.ts'
+import { AuditedChanges } from './audited-changes.ts'
 
 const MAX = IDENTITY_PROVIDER_TEXT_BYTES_MAX
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -88,7 +88,7 @@ export const SIGN_IN_DEFAULTS = {
 } as const
 
 /** The sign-in settings of organizations: their identity provider. */
-export class SignInChanges extends Changes {
+export class SignInChanges extends AuditedChanges {
   /**
    * Sets the identity provider. Without `clientSecret`, the stored one stays. A new issuer needs a
    * new secret: otherwise the secret of one provider could be sent to another. With another issuer

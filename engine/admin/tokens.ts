@@ -4,7 +4,7 @@ import { contains, networkOf } from '../kernel/process/network.ts'
 import { makeMonitoringToken, redactedSecret } from '../store/access-key.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { FormatRule, MonitoringToken, TokenBinding } from '../store/secrets.ts'
-import { Changes, checkText } from './changes.ts'
+import { AuditedChanges, checkText } from './audited-changes.ts'
 import { chosen, namedBy, newSecret } from './secrets.ts'
 
 /** The specification has no limit for monitoring tokens. This one bounds lists. */
@@ -22,7 +22,7 @@ export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayO
 /** What a token can be bound to. */
 export type BindingTarget = Pick<TokenBinding, 'network' | 'port'>
 
-export class TokenChanges extends Changes {
+export class TokenChanges extends AuditedChanges {
   /**
    * @returns the token's record, and the raw token, which is stored nowhere
    * @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { auditForAll } from '../admin/changes.ts'
+import { auditForAll } from '../admin/audited-changes.ts'
 import { leaveCluster, statusRows, streamRows } from '../admin/cluster.ts'
 import { hold } from '../admin/restore.ts'
 import type { ReplicationState } from '../kernel/lmdb/replication.ts'

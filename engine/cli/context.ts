@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { Administration } from '../admin/administration.ts'
-import type { Actor } from '../admin/changes.ts'
+import type { Actor } from '../admin/audited-changes.ts'
 import { becomeOwner } from '../kernel/process/become-user.ts'
 import { type Clock, systemClock } from '../kernel/process/clock.ts'
 import { setting, someText } from '../kernel/process/settings.ts'

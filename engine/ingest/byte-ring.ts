@@ -21,7 +21,7 @@ const WRAP = -1
 /** Longer chunks are written in pieces. */
 export const RING_CHUNK_BYTES_MAX = 64 * 1024
 
-/** The kinds of records. thread-lane.ts writes them, lane-thread.ts reads them. */
+/** The kinds of records. thread-lane.ts writes them, lane-worker.ts reads them. */
 export const RecordKind = { open: 1, data: 2, end: 3, close: 4 } as const
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind]
 

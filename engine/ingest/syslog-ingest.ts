@@ -16,7 +16,7 @@ import type {
   FromSockets,
   LaneData,
   LaneStatus,
-  LaneThreadData,
+  LaneWorkerData,
   SocketStatus,
   SocketThreadData,
   SyslogEndpoint,
@@ -88,9 +88,9 @@ export class SyslogIngest {
     for (let lane = 0; lane < laneThreads && laneThreads > 1; lane++) {
       const ring = makeByteRing(LANE_RING_BYTES)
       const { port1, port2 } = new MessageChannel()
-      const workerData: LaneThreadData = { ...laneData, ring, sockets: port1 }
+      const workerData: LaneWorkerData = { ...laneData, ring, sockets: port1 }
       lanes.push(
-        new Thread(new Worker(new URL('./lane-thread.js', import.meta.url), { workerData, transferList: [port1] })),
+        new Thread(new Worker(new URL('./lane-worker.js', import.meta.url), { workerData, transferList: [port1] })),
       )
       transports.push({ ring, port: port2 })
     }

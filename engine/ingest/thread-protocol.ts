@@ -43,7 +43,7 @@ export interface LaneData {
   readonly registry: CompiledRegistry
 }
 
-export interface LaneThreadData extends LaneData {
+export interface LaneWorkerData extends LaneData {
   readonly ring: SharedArrayBuffer
   readonly sockets: MessagePort
 }

@@ -68,6 +68,8 @@ t.test('an owner renames the organization; an admin sets its domain and evidence
   t.match(await set('a b', '30'), { status: 400, text: /expected a domain.*value="a b"/s })
   t.match(await set('acme.example', '0'), { status: 400, text: /expected a whole number from 1/ })
   t.match(await set('acme.example', 'x'), { status: 400, text: /Enter a number of days/ })
+  const cleared = await set('', '60')
+  t.match(cleared, { status: 400, text: /id="domain"[^>]* value required/ }, 'a field that was cleared stays empty')
   t.equal((await set('inc.acme.example', '60')).status, 303)
   t.match(stored(), { domain: 'inc.acme.example', evidenceWindowDays: 60 })
   const viewer = (await site.signIn('v', 'viewer').get(path)).text

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { loadAssets } from '../../console/assets.ts'
-import { Changes } from '../../console/changes.ts'
+import { ChangeSender } from '../../console/change-sender.ts'
 import { ConsoleWriter } from '../../console/console.ts'
 import type { Route } from '../../console/http/router.ts'
 import { type IngestListeners, NO_LISTENERS } from '../../console/ingest-listeners.ts'
@@ -80,7 +80,7 @@ export async function serveConsole(
   const organization = makeOrganization(opened, 'Acme')
   const registry = new RegistryInForce(store)
   const writer = new ConsoleWriter(store, registry, clock, quietLog)
-  const changes: Changes = new Changes((request) => {
+  const changes: ChangeSender = new ChangeSender((request) => {
     setImmediate(() => {
       void writer.make(structuredClone(request)).then((outcome) => changes.settle(structuredClone(outcome)))
     })

@@ -20,7 +20,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   'dist/console/thread.js': 'console-thread.cjs',
   'dist/deploy/release/embedded/compile-cache.js': 'compile-cache.cjs',
   'dist/dry-run/main.js': 'dry-run.cjs',
-  'dist/engine/ingest/lane-thread.js': 'lane-thread.cjs',
+  'dist/engine/ingest/lane-worker.js': 'lane-worker.cjs',
   'dist/engine/ingest/socket-thread.js': 'socket-thread.cjs',
   'dist/engine/check/check-worker.js': 'check-worker.cjs',
   'node_modules/piscina/dist/worker.js': 'pool-worker.cjs',

@@ -8,7 +8,7 @@ import type { Logger } from '../../kernel/process/log.ts'
 import { lostMessages } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX, FRESH_PENDING_MAX, PAUSED_AFTER_MS, WATCH_MS } from './limits.ts'
-import { type ChangePart, type Changes, type NodeMessage, readMessage, type Sender } from './messages.ts'
+import { type ChangePart, type ChangesMessage, type NodeMessage, readMessage, type Sender } from './messages.ts'
 
 /** A message of which the store has only a note, or a complete change. */
 type Pending =
@@ -119,7 +119,7 @@ export class ChangeFollower {
     }
   }
 
-  #take(sequence: number, message: ChangePart | Changes | NodeMessage): void {
+  #take(sequence: number, message: ChangePart | ChangesMessage | NodeMessage): void {
     if (message.kind !== 'change') {
       // A primary that was killed in the middle of a change repeats all its parts.
       this.#parts.length = 0
@@ -139,7 +139,7 @@ export class ChangeFollower {
     this.#pendingBytes += writes.length
   }
 
-  #takeAll(sequence: number, { generation, first, writes: all }: Changes): void {
+  #takeAll(sequence: number, { generation, first, writes: all }: ChangesMessage): void {
     // A copy: the client may reuse the memory of a message.
     for (const [index, writes] of all.entries())
       this.#pending.push({ sequence, generation, number: first + index, writes: Buffer.from(writes) })

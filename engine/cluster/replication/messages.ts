@@ -43,7 +43,7 @@ export interface ChangePart {
   readonly writes: Buffer
 }
 
-export interface Changes {
+export interface ChangesMessage {
   readonly kind: 'changes'
   readonly generation: number
   /** Number of the first one. */
@@ -115,7 +115,7 @@ export function nodeMessage(kind: keyof typeof KINDS, sender: Sender): Buffer {
 }
 
 /** @throws Fault STORE_VERSION if a newer release wrote it; Error if none can have written it */
-export function readMessage(message: Uint8Array): ChangePart | Changes | NodeMessage {
+export function readMessage(message: Uint8Array): ChangePart | ChangesMessage | NodeMessage {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (bytes[0] === CHANGE && bytes.length >= CHANGE_HEADER_BYTES) {
     return {

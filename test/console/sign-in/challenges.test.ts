@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OverloadError } from '../../../console/changes.ts'
+import { OverloadError } from '../../../console/change-sender.ts'
 import { CHALLENGE_MS, Challenges } from '../../../console/sign-in/passkeys.ts'
 import { relyingPartyOf } from '../../../console/sign-in/webauthn.ts'
 

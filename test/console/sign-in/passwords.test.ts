@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OverloadError } from '../../../console/changes.ts'
+import { OverloadError } from '../../../console/change-sender.ts'
 import { PasswordHasher, passwordFault } from '../../../console/sign-in/passwords.ts'
 
 const REFUSED = [

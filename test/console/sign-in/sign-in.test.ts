@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { OverloadError } from '../../../console/changes.ts'
+import { OverloadError } from '../../../console/change-sender.ts'
 import { redirect } from '../../../console/http/answer.ts'
 import { form } from '../../../console/http/router.ts'
 import { ROUTES } from '../../../console/routes.ts'

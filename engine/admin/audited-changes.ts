@@ -6,7 +6,7 @@ import { NAME_BYTES_MAX } from '../store/organizations.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
-import { ACTIONS, type Action, REMOVALS } from './actions.ts'
+import { ACTIONS, type Action, ALLOWED_WHEN_FULL } from './actions.ts'
 
 /**
  * The author of a change: the operator, that is, anyone with write access to the data directory, by
@@ -33,7 +33,7 @@ export interface Changed<T> {
  * Changes of organizations' data by an actor: authorized, in one transaction, and with an audit log
  * entry. Each subclass has the changes of one subject.
  */
-export class Changes {
+export class AuditedChanges {
   protected readonly store: Store
   protected readonly clock: Clock
   protected readonly actor: Actor
@@ -76,7 +76,7 @@ export class Changes {
       afterAudit(changed.result)
       return changed.result
     }
-    return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
+    return ALLOWED_WHEN_FULL.has(action) ? environment.shrink(transaction) : environment.write(transaction)
   }
 
   /**

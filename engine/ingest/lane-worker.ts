@@ -7,14 +7,14 @@ import type { ConnectionReader, Peer } from './connection.ts'
 import { Lane } from './lane.ts'
 import { TokenRate } from './rates.ts'
 import type { OpenedConnection } from './thread-lane.ts'
-import type { FromLane, FromLaneToSockets, FromSocketsToLane, LaneThreadData, ToLane } from './thread-protocol.ts'
+import type { FromLane, FromLaneToSockets, FromSocketsToLane, LaneWorkerData, ToLane } from './thread-protocol.ts'
 
 /** Bytes read before other work gets its turn: stored batches, revoked tokens. */
 const BYTES_PER_TURN = 512 * 1024
 
 /** A lane in a separate thread, which reads its bytes from the ring of the socket thread. */
-class LaneThread {
-  readonly #data: LaneThreadData
+class LaneWorker {
+  readonly #data: LaneWorkerData
   readonly #store: Store
   readonly #ring: ByteRing
   readonly #lane: Lane
@@ -24,7 +24,7 @@ class LaneThread {
   readonly #take = (kind: RecordKind, connection: number, chunk: Uint8Array): void =>
     this.#onRecord(kind, connection, chunk)
 
-  constructor(data: LaneThreadData) {
+  constructor(data: LaneWorkerData) {
     this.#data = data
     this.#store = new Store(data.dataDirectory)
     this.#ring = new ByteRing(data.ring)
@@ -121,5 +121,5 @@ function notify(message: FromLane, transfer: readonly ArrayBuffer[]): void {
   parentPort?.postMessage(message, transfer)
 }
 
-const thread = new LaneThread(workerData as LaneThreadData)
+const thread = new LaneWorker(workerData as LaneWorkerData)
 parentPort?.on('message', (message: ToLane) => thread.onMessage(message))

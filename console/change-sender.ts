@@ -40,7 +40,7 @@ export class OverloadError extends Error {
 }
 
 /** Sends changes to the writing thread, and waits for their outcomes. */
-export class Changes {
+export class ChangeSender {
   readonly #send: (request: ChangeRequest) => void
   readonly #waiting = new Map<number, Deferred<unknown>>()
   #id = 0
