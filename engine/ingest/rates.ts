@@ -38,9 +38,10 @@ export class TokenRate {
     const at = this.#slotOf(hash, second) * SLOT_WORDS
     const seen = Atomics.load(words, at + 1)
     // The first message of a second resets the count. A few messages of other threads may be lost
-    // between the two stores, which does not justify a lock.
-    if (seen !== second && Atomics.compareExchange(words, at + 1, seen, second) === seen)
-      Atomics.store(words, at + 2, 0)
+    // between the two stores, which does not justify a lock. A thread that read its clock just before
+    // the second began counts in it: if it went back, each change between the two would reset the count.
+    const isNew = seen !== second && seen !== second + 1
+    if (isNew && Atomics.compareExchange(words, at + 1, seen, second) === seen) Atomics.store(words, at + 2, 0)
     if (Atomics.add(words, at + 2, 1) < this.#perSecond) return true
     Atomics.sub(words, at + 2, 1)
     return false

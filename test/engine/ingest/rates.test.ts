@@ -14,6 +14,8 @@ t.test("a token's messages per second are limited across all users of the table"
   t.equal(taken(NOW + 900, 50), 0, 'the same second')
   t.equal(taken(NOW + 1000, 4), 4)
   t.equal(taken(NOW + 1500, 50), 6)
+  t.equal(lanes[0]?.take(hash, NOW + 999), false, 'a thread whose clock is late does not reset the count')
+  t.equal(taken(NOW + 1600, 50), 0)
   t.equal(taken(NOW + 3_600_000, 50), 10, 'never more than a second at once')
   t.equal(taken(NOW, 50), 10, 'a clock that was set back')
   t.equal(taken(NOW, 50, tokenRateHash('00000000-f8d2-457f-accc-62dc51002a63')), 10, 'another token has its own')
