@@ -1,5 +1,5 @@
 import type { GoldenCases, NamedCase } from '../../collector/commands/selftest.ts'
-import { EtherType, ethernet, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
+import { EtherType, ethernet, ipFrame, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
 import { dnsMessage, dnsOverTcp, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
 import { ipv4Fragments, ipv6Fragments } from '../support/packets-fragments.ts'
 import { ieee80211Frame, pppoe } from '../support/packets-link.ts'
@@ -69,10 +69,7 @@ function tcpFrames(
 function quic(port: number, hello: Buffer, fields: Partial<Parameters<typeof initialDatagrams>[1]>): Buffer[] {
   const datagrams = initialDatagrams(hello, { dcid: fill(port)(8), scid: fill(port + 1)(4), datagrams: 1, ...fields })
   return datagrams.map((datagram) =>
-    ethernet(
-      {},
-      ipv4({ source: CLIENT, destination: SERVER }, udp({ sourcePort: port, destinationPort: 443 }, datagram)),
-    ),
+    ipFrame({ source: CLIENT, destination: SERVER }, udp({ sourcePort: port, destinationPort: 443 }, datagram)),
   )
 }
 
@@ -82,7 +79,7 @@ const outer = { source: '198.51.100.1', destination: '198.51.100.2' }
 const inUdp = (destinationPort: number, payload: Buffer): NetworkPacket =>
   ipv4(outer, udp({ sourcePort: 49_152, destinationPort }, payload))
 const through = (port: number, payload: Buffer) =>
-  ethernet({}, ipv4(outer, udp({ sourcePort: 49_152, destinationPort: port }, payload)))
+  ipFrame(outer, udp({ sourcePort: 49_152, destinationPort: port }, payload))
 
 /** Encapsulations of a packet directly after the Ethernet header. */
 const ENCAPSULATIONS: Readonly<Record<string, (packet: NetworkPacket) => NetworkPacket>> = {
@@ -234,19 +231,19 @@ const WIRES: readonly Wire[] = [
   {
     case: 'GRE',
     method: 'dns',
-    frames: (name, port) => [ethernet({}, ipv4(outer, gre({ key: 5, sequence: 1 }, query(name, port))))],
+    frames: (name, port) => [ipFrame(outer, gre({ key: 5, sequence: 1 }, query(name, port)))],
   },
   {
     case: 'Ethernet in GRE',
     method: 'dns',
-    frames: (name, port) => [ethernet({}, ipv4(outer, gre({}, transparentEthernet(ethernet({}, query(name, port))))))],
+    frames: (name, port) => [ipFrame(outer, gre({}, transparentEthernet(ethernet({}, query(name, port)))))],
   },
   {
     case: 'ERSPAN',
     method: 'dns',
-    frames: (name, port) => [ethernet({}, ipv4(outer, erspan2(ethernet({}, query(name, port)))))],
+    frames: (name, port) => [ipFrame(outer, erspan2(ethernet({}, query(name, port))))],
   },
-  { case: 'IP in IP', method: 'dns', frames: (name, port) => [ethernet({}, ipv4(outer, ipInIp(query(name, port))))] },
+  { case: 'IP in IP', method: 'dns', frames: (name, port) => [ipFrame(outer, ipInIp(query(name, port)))] },
   {
     case: 'VXLAN',
     method: 'dns',
@@ -303,10 +300,7 @@ const WIRES: readonly Wire[] = [
       // The pointer takes 2 bytes and the type and class 4, so the name is at 12 + 6.
       const message = dnsMessage({ questions: 1 }, pointer(18), TYPE_A_IN, labels(...name.split('.')), ROOT)
       return [
-        ethernet(
-          {},
-          ipv4({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, message)),
-        ),
+        ipFrame({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, message)),
       ]
     },
   },

@@ -6,7 +6,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Store } from '../../engine/store/store.ts'
 import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
-import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { ipFrame, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { admin, type Running, type RunningService, start, startService } from '../support/programs.ts'
@@ -133,7 +133,7 @@ class Site {
   play(names: readonly string[], ...more: string[]): void {
     const frames = names.map((name, index) => {
       const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }
-      return ethernet({}, ipv4(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name]))))
+      return ipFrame(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name])))
     })
     const path = join(this.directory, 'played.pcap')
     writeFileSync(path, pcapFile(framesAt(Date.UTC(2026, 2, 3), frames)))

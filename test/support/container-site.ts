@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { ip, namespace } from './namespace.ts'
-import { ethernet, ipv4, udp } from './packets.ts'
+import { ipFrame, udp } from './packets.ts'
 import { dnsQuery } from './packets-dns.ts'
 import { framesAt, pcapFile } from './packets-pcap.ts'
 import { admin, type RunningService, startService } from './programs.ts'
@@ -137,7 +137,7 @@ export class ContainerSite {
   play(names: readonly string[]): void {
     const frames = names.map((name, index) => {
       const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }
-      return ethernet({}, ipv4(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name]))))
+      return ipFrame(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name])))
     })
     const path = join(this.#directory, 'played.pcap')
     writeFileSync(path, pcapFile(framesAt(Date.UTC(2026, 2, 3), frames)))

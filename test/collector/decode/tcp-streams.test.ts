@@ -5,7 +5,7 @@ import {
   STREAM_REMEMBERED_SECONDS,
   STREAMS_MAX,
 } from '../../../collector/limits.ts'
-import { ethernet, ipv4, TcpFlags, tcp } from '../../support/packets.ts'
+import { ipFrame, TcpFlags, tcp } from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
 import * as fc from '../../support/property.ts'
@@ -30,7 +30,7 @@ function frameOf({ connection, sequence, payload, flags, port }: Sent): Buffer {
     sequence: sequence >>> 0,
     flags: flags ?? TcpFlags.ack,
   }
-  return ethernet({}, ipv4({ source: hostOf(connection), destination: '203.0.113.9' }, tcp(fields, payload)))
+  return ipFrame({ source: hostOf(connection), destination: '203.0.113.9' }, tcp(fields, payload))
 }
 
 const syn = (connection: number, sequence: number, port?: number) =>
