@@ -6,39 +6,22 @@ import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { connectionsWithin } from '../../engine/kernel/process/descriptors.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
 import { exchange, statusesOf } from '../support/raw-client.ts'
+import { type ServiceSite, startSite } from '../support/service-site.ts'
 import { PROMPT_MS, until } from '../support/wait.ts'
 
 /**
  * Client errors and attacks. Each costs only its own connection, and the next request is answered.
  */
-interface Site {
-  readonly service: RunningService
-  readonly key: string
+interface Site extends ServiceSite {
   readonly url: string
 }
 
 async function start(t: Test, implementation: string, more: readonly string[] = ['--plain-http']): Promise<Site> {
-  const directory = join(t.testdir(), 'service')
-  const data = ['--data-dir', directory]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const threads = ['--api-threads', implementation === 'uws' ? '2' : '1']
-  const service = await startService(directory, [
-    '--http-server',
-    implementation,
-    '--ingest-port',
-    'off',
-    ...threads,
-    ...more,
-  ])
-  t.teardown(async () => {
-    service.child.kill('SIGKILL')
-    await service.ended
-  })
+  const site = await startSite(t, ['--http-server', implementation, '--ingest-port', 'off', ...threads, ...more])
   const scheme = more.includes('--plain-http') ? 'http' : 'https'
-  return { service, key: String(made?.['key']), url: `${scheme}://localhost:${service.apiPort}/api/v1/scores` }
+  return { ...site, url: `${scheme}://localhost:${site.service.apiPort}/api/v1/scores` }
 }
 
 async function serves(t: Test, { url, key }: Site, what: string): Promise<void> {
@@ -208,8 +191,8 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 
   t.test(`SIGTERM over ${implementation} completes answers in progress and exits with status 0`, async (t) => {
-    const { service, url, key } = await start(t, implementation, [])
-    const ca = readFileSync(join(t.testdirName, 'service/tls/certificate.pem'))
+    const { service, url, key, dataDirectory } = await start(t, implementation, [])
+    const ca = readFileSync(join(dataDirectory, 'tls/certificate.pem'))
     const dispatcher = new Agent({ connect: { ca } })
     let whole = 0
     let ends = false
