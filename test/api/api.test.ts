@@ -1,49 +1,15 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { RecentKeyUses } from '../../api/key-uses.ts'
-import { makeRateTable, RateLimit } from '../../api/rate-limit/rate-limit.ts'
-import { apiServer } from '../../api/routes.ts'
-import { Administration } from '../../engine/admin/administration.ts'
 import { makeApiKey } from '../../engine/store/access-key.ts'
 import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { SCOPES, type Scope } from '../../engine/store/secrets.ts'
-import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
-import { makeOrganization, openStore, type TestStore } from '../support/store.ts'
+import { type ApiSite, serveApi } from '../support/api-site.ts'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { makeOrganization, type TestStore } from '../support/store.ts'
 
-const NO_DOCUMENT = { body: Buffer.from('{}'), gzip: gzipSync('{}'), tag: '"0"' }
-
-interface Api extends TestServer {
-  readonly opened: TestStore
-  readonly administration: Administration
-  readonly now: { ms: number }
-  key(name: string, scopes?: readonly Scope[]): string
-}
-
-async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]): Promise<Api> {
-  const opened = openStore(t, { unchecked: true })
-  const now = { ms: 1 }
-  const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const keyUses = new RecentKeyUses()
-  const addressLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const served = apiServer({
-    store: opened.store,
-    rateLimit,
-    addressLimit,
-    salesEmail: 'sales@vendor.example',
-    document: NO_DOCUMENT,
-    keyUses,
-  })
-  const server = await serve(t, implementation, opened.directory, served)
-  const administration = new Administration(opened.store, opened.clock)
-  return {
-    ...server,
-    opened,
-    administration,
-    now,
-    key: (name, scopes = SCOPES) =>
-      administration.apiKeys.create(administration.organization(name), 'test', scopes).raw,
-  }
-}
+/** Lists that tests publish are not made by a scan, so the store is not checked. */
+const startApi = (t: Test, implementation: (typeof IMPLEMENTATIONS)[number]): Promise<ApiSite> =>
+  serveApi(t, implementation, {}, { unchecked: true })
 
 /** Publishes a discovery list with this many platforms, directly in the store. */
 function publishPlatforms({ store }: TestStore, id: string, count: number): void {
