@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { Browser } from './console.ts'
 import { type AskServer, httpsClient } from './https.ts'
-import { ALL_SCOPES, admin, type Ended, startService } from './programs.ts'
-import { organizationWithToken } from './syslog-service.ts'
+import { admin, type Ended, startService } from './programs.ts'
+import { organizationWithKey } from './syslog-service.ts'
 import { testFolder } from './test-folder.ts'
 
 const OWNER_PASSWORD = 'violet harbor 71 lanterns'
@@ -22,8 +22,7 @@ export async function startSite(
   /** Options of posture-admin: the data directory, and the organization in it. */
   const data = ['--data-dir', dataDirectory]
   const org = ['--org', 'Acme', ...data]
-  const made = await organizationWithToken(dataDirectory, 'Acme', 'sensor')
-  const [key] = await admin('key', 'create', 'test', ...ALL_SCOPES, ...org)
+  const made = await organizationWithKey(dataDirectory)
   const service = await startService(dataDirectory, parameters, {}, through)
   const clients: ReturnType<typeof httpsClient>[] = []
   /** Sends requests over TLS to one of the ports of the service. */
@@ -45,7 +44,7 @@ export async function startSite(
   let sent = 0
   return {
     ...made,
-    ...{ key: String(key?.['key']), directory, dataDirectory, data, org, service, client, stop, origin, setupLink },
+    ...{ directory, dataDirectory, data, org, service, client, stop, origin, setupLink },
     /** Sends an event for each name by HTTPS. Returns the status. */
     async send(names: readonly string[], bearer = made.token): Promise<number> {
       const time = new Date().toISOString()
