@@ -282,7 +282,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
 
 /** Start programs that only the set-up of the full suite installs. */
 const NEEDS_FULL_SETUP =
-  /^test\/support\/(?:brokers|container|container-site|debian|forwarders|rsyslog|syslog-ng|syslog-ng-process|web-browser)\.ts$/
+  /^test\/support\/(?:brokers|capture-site|container|debian|forwarders|rsyslog|syslog-ng|syslog-ng-process|web-browser)\.ts$/
 
 t.test('npm test needs no program that only the full suite installs', async (t) => {
   const entries = testFiles().flatMap(({ source, suite }) => (suite === 'quick' ? [source] : []))

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { ethernet, ipv4, type Transport, tcp, udp } from '../../test/support/packets.ts'
+import { ipFrame, type Transport, tcp, udp } from '../../test/support/packets.ts'
 import { dnsQuery } from '../../test/support/packets-dns.ts'
 import { framesAt, pcapFile } from '../../test/support/packets-pcap.ts'
 import { initialDatagrams } from '../../test/support/packets-quic.ts'
@@ -51,7 +51,7 @@ export function decodeMix(packets: number, seed: number): Mix {
     // Ports that no peer takes for a known protocol (RFC 6335 §6).
     const sourcePort = 49_152 + (index % 16_000)
     const addresses = { source: `10.1.0.${1 + (index % 250)}`, destination: `198.51.100.${1 + (index % 241)}` }
-    const put = (transport: Transport) => frames.push(ethernet({}, ipv4(addresses, transport)))
+    const put = (transport: Transport) => frames.push(ipFrame(addresses, transport))
     switch (part) {
       case 'dns':
         put(udp({ sourcePort, destinationPort: 53 }, dnsQuery([host])))
@@ -72,7 +72,7 @@ export function decodeMix(packets: number, seed: number): Mix {
         const hello = clientHello({ serverName: host, seed: index })
         const make = (dcid: Buffer) => {
           const [datagram] = initialDatagrams(hello, { dcid, datagrams: 1 })
-          return ethernet({}, ipv4(addresses, udp({ sourcePort, destinationPort: 443 }, datagram as Buffer)))
+          return ipFrame(addresses, udp({ sourcePort, destinationPort: 443 }, datagram as Buffer))
         }
         initials.push({ at: frames.length, make })
         frames.push(make(bytes(8)))

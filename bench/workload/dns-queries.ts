@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { ethernet, ipv4, udp } from '../../test/support/packets.ts'
+import { ipFrame, udp } from '../../test/support/packets.ts'
 import { dnsQuery } from '../../test/support/packets-dns.ts'
 import { framesAt, pcapFile } from '../../test/support/packets-pcap.ts'
 
@@ -14,7 +14,7 @@ export function writeDnsQueries(path: string, queries: number): void {
     const name = NAMES[(index * 31 + client) % NAMES.length] as string
     const addresses = { source: `10.1.${client >> 8}.${client & 255}`, destination: '10.9.0.2' }
     const ports = { sourcePort: 1024 + ((index * 31) % 60_000), destinationPort: 53 }
-    return ethernet({}, ipv4(addresses, udp(ports, dnsQuery([name]))))
+    return ipFrame(addresses, udp(ports, dnsQuery([name])))
   })
   writeFileSync(path, pcapFile(framesAt(Date.UTC(2026, 2, 3), frames)))
 }

@@ -1,34 +1,16 @@
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
+import { jsonLines } from '../support/programs.ts'
 import { exchange, statusesOf } from '../support/raw-client.ts'
+import { startSite } from '../support/service-site.ts'
 
 /** The access log of a running service: one line per request, with the allowed fields only. */
-interface Site {
-  readonly service: RunningService
-  readonly key: string
-  readonly organization: string
+async function start(t: Test, ...parameters: string[]) {
+  const site = await startSite(t, ['--plain-http', '--ingest-port', 'off', ...parameters])
+  const { service, key, organizationId: organization } = site
   /** The request lines so far. */
-  lines(): Record<string, unknown>[]
-}
-
-async function start(t: Test, ...parameters: string[]): Promise<Site> {
-  const directory = join(t.testdir(), 'service')
-  const data = ['--data-dir', directory]
-  const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
-  const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...parameters])
-  t.teardown(async () => {
-    service.child.kill('SIGTERM')
-    await service.ended
-  })
-  const lines = (): Record<string, unknown>[] =>
-    service.output.stderr
-      .split('\n')
-      .filter((line) => line.includes('"msg":"request"'))
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-  return { service, key: String(made?.['key']), organization: String(organization?.['id']), lines }
+  const lines = () => jsonLines(service.output.stderr.replace(/^(?!.*"msg":"request").*$/gm, ''))
+  return { service, key, organization, lines }
 }
 
 const request = (path: string, fields = '', method = 'GET'): string =>

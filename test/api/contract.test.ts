@@ -1,13 +1,10 @@
 import { AssertionError } from 'node:assert'
 import t, { type Test } from 'tap'
 import { OPENAPI_PATH } from '../../api/document.ts'
-import { RecentKeyUses } from '../../api/key-uses.ts'
 import { openApiAnswer, openApiDocument } from '../../api/openapi.ts'
 import { EXAMPLES } from '../../api/openapi-examples.ts'
 import { type Json, refusals } from '../../api/openapi-responses.ts'
-import { makeRateTable, RateLimit } from '../../api/rate-limit/rate-limit.ts'
-import { apiServer, ROUTES } from '../../api/routes.ts'
-import { Administration } from '../../engine/admin/administration.ts'
+import { ROUTES } from '../../api/routes.ts'
 import { loadTemplates } from '../../engine/assess/templates.ts'
 import { METHODS } from '../../engine/kernel/event/event.ts'
 import { EXACT_CLIENTS_MAX } from '../../engine/scan/distinct-clients.ts'
@@ -18,60 +15,39 @@ import type { Organization } from '../../engine/store/organizations.ts'
 import { RECOMMENDATION_STATUSES } from '../../engine/store/recommendations.ts'
 import { SCOPES } from '../../engine/store/secrets.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { SALES_EMAIL, serveApi } from '../support/api-site.ts'
 import { category, item } from '../support/assessments.ts'
 import { assertContract } from '../support/contract.ts'
 import { report } from '../support/coverage.ts'
-import { type Answer, type Ask, IMPLEMENTATIONS, serve } from '../support/https.ts'
+import { type Answer, type Ask, IMPLEMENTATIONS } from '../support/https.ts'
 import * as fc from '../support/property.ts'
-import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../support/store.ts'
+import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
-const SALES_EMAIL = 'sales@vendor.example'
 const DOCUMENT = openApiDocument(ROUTES, SALES_EMAIL)
 const PATHS = Object.keys(ROUTES)
 const PAGED = PATHS.filter((path) => ROUTES[path]?.paged)
 
-/** A service. Every answer is checked against the OpenAPI document before the test gets it. */
-interface Service {
-  readonly opened: TestStore
-  readonly administration: Administration
-  readonly now: { ms: number }
+/** The API. Every answer is checked against the OpenAPI document before the test gets it. */
+async function startService(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]) {
+  const site = await serveApi(t, implementation, { document: openApiAnswer(ROUTES, SALES_EMAIL) })
   /** The answers so far, such as `GET /api/v1/scores 200`. */
-  readonly seen: Set<string>
-  key(organization: Organization): Record<string, string>
-  ask(path: string, options?: Ask): Promise<Answer>
-}
-
-async function startService(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]): Promise<Service> {
-  const opened = openStore(t)
-  const now = { ms: 1 }
-  const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const addressLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const document = openApiAnswer(ROUTES, SALES_EMAIL)
-  const parts = {
-    store: opened.store,
-    document,
-    rateLimit,
-    addressLimit,
-    salesEmail: SALES_EMAIL,
-    keyUses: new RecentKeyUses(),
-  }
-  const server = await serve(t, implementation, opened.directory, apiServer(parts))
-  const administration = new Administration(opened.store, opened.clock)
   const seen = new Set<string>()
   return {
-    ...{ opened, administration, now, seen },
-    key: (organization) => ({ 'x-api-key': administration.apiKeys.create(organization, 'test', SCOPES).raw }),
-    async ask(path, options = {}) {
-      const answer = await server.ask(path, options)
+    ...site,
+    seen,
+    key: ({ name }: Organization): Record<string, string> => ({ 'x-api-key': site.key(name) }),
+    async ask(path: string, options: Ask = {}): Promise<Answer> {
+      const answer = await site.ask(path, options)
       const method = options.method ?? 'GET'
       assertContract(DOCUMENT, method, path, answer)
       seen.add(`${method} ${path.split('?')[0]} ${answer.status}`)
       // Advances the clock, so that the rate limit rejects only what a test intends.
-      now.ms += 1001
+      site.now.ms += 1001
       return answer
     },
   }
 }
+type Service = Awaited<ReturnType<typeof startService>>
 
 /**
  * Creates scans with all possible metadata, and completed assessments of all frameworks with

@@ -8,7 +8,7 @@ import { Agent, request } from 'undici'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
 import type { FloodData, FloodReport } from '../support/flood-thread.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
+import { type ServiceSite, startSite } from '../support/service-site.ts'
 
 /**
  * Clients without a valid key pipeline thousands of requests. A client with a key waits little
@@ -58,43 +58,27 @@ async function measure(
   implementation: HttpImplementation,
   { attackers, reads }: Pick<FloodData, 'attackers' | 'reads'>,
 ): Promise<Measured> {
-  const words = ['--api-threads', implementation === 'uws' ? '2' : '1', '--http-server', implementation]
+  const threads = ['--api-threads', implementation === 'uws' ? '2' : '1', '--http-server', implementation]
+  const words = ['--ingest-port', 'off', '--plain-http', ...threads]
   const folder = mkdtempSync(join(tmpdir(), 'posture-flood-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  const attacked = await site(t, join(folder, 'attacked'), words)
-  const idle = await site(t, join(folder, 'idle'), words)
+  const attacked = await startSite(t, words, { directory: join(folder, 'attacked') })
+  const idle = await startSite(t, words, { directory: join(folder, 'idle') })
   const workerData: FloodData = { port: attacked.service.apiPort, attackers, requests: 20_000, reads }
   const flood = new Worker(new URL('../support/flood-thread.js', import.meta.url), { workerData })
   await once(flood, 'online')
   const [attackedMs, idleMs] = await latencies(t, [attacked, idle])
   flood.postMessage('end')
   const [report] = (await once(flood, 'message')) as [FloodReport]
-  for (const { service } of [attacked, idle]) {
-    service.child.kill('SIGKILL')
-    await service.ended
-  }
+  for (const site of [attacked, idle]) await site.stop('SIGKILL')
   return { attackedMs, idleMs, report }
-}
-
-interface Site {
-  readonly service: RunningService
-  readonly key: string
-}
-
-async function site(t: Test, directory: string, words: readonly string[]): Promise<Site> {
-  const data = ['--data-dir', directory]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
-  const service = await startService(directory, ['--ingest-port', 'off', '--plain-http', ...words])
-  t.teardown(() => service.child.kill('SIGKILL'))
-  return { service, key: String(made?.['key']) }
 }
 
 /**
  * The 99th percentile of a client's latency at each service, in milliseconds. The client sends one
  * request after the other, to the services in turn. Above the rate of its key the answer is 429.
  */
-async function latencies(t: Test, sites: readonly [Site, Site]): Promise<[number, number]> {
+async function latencies(t: Test, sites: readonly [ServiceSite, ServiceSite]): Promise<[number, number]> {
   const clients = sites.map((site) => ({ ...site, dispatcher: new Agent({ connections: 1 }), waited: [] as number[] }))
   for (const endMs = performance.now() + MEASURED_MS; performance.now() < endMs; ) {
     for (const { service, key, dispatcher, waited } of clients) {

@@ -1,14 +1,10 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { RecentKeyUses } from '../../api/key-uses.ts'
 import type { RateLimit } from '../../api/rate-limit/rate-limit.ts'
-import { apiServer } from '../../api/routes.ts'
-import { Administration } from '../../engine/admin/administration.ts'
-import { SCOPES } from '../../engine/store/secrets.ts'
-import { IMPLEMENTATIONS, serve } from '../support/https.ts'
-import { makeOrganization, openStore } from '../support/store.ts'
+import { serveApi } from '../support/api-site.ts'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { makeOrganization } from '../support/store.ts'
 
 const ANSWERS_MIN = 300
 /** So that answers and publications overlap at many points. */
@@ -22,23 +18,10 @@ const unlimited = {
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: each answer comes from a single list`, async (t) => {
-    const opened = openStore(t, { unchecked: true })
+    const limits = { rateLimit: unlimited, addressLimit: unlimited }
+    const { opened, ask, key } = await serveApi(t, implementation, limits, { unchecked: true })
     const { id } = makeOrganization(opened, 'Acme')
-    const administration = new Administration(opened.store, opened.clock)
-    const headers = { 'x-api-key': administration.apiKeys.create(administration.organization('Acme'), 'k', SCOPES).raw }
-    const server = await serve(
-      t,
-      implementation,
-      opened.directory,
-      apiServer({
-        store: opened.store,
-        rateLimit: unlimited,
-        addressLimit: unlimited,
-        salesEmail: 'sales@vendor.example',
-        document: { body: Buffer.from('{}'), gzip: gzipSync('{}'), tag: '"0"' },
-        keyUses: new RecentKeyUses(),
-      }),
-    )
+    const headers = { 'x-api-key': key('Acme') }
     const stop = new SharedArrayBuffer(8)
     const flag = new Int32Array(stop)
     const workerData = { directory: opened.directory, organizationId: id, stop }
@@ -54,7 +37,7 @@ for (const implementation of IMPLEMENTATIONS) {
     for (; asked < ANSWERS_MIN || numbers.size < LISTS_MIN; asked++) {
       const query = QUERIES[asked % QUERIES.length] ?? ''
       const coding = asked % 3 === 0 ? 'gzip' : 'identity'
-      const answer = await server.ask(`/api/v1/discovery${query}`, {
+      const answer = await ask(`/api/v1/discovery${query}`, {
         headers: { ...headers, 'accept-encoding': coding },
       })
       const { scan, platforms } = answer.body as { scan: { number: number }; platforms: { number: number }[] }

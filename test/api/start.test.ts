@@ -1,8 +1,8 @@
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { listenOn } from '../support/free-port.ts'
 import { run, SYSLOG_OFF, start } from '../support/programs.ts'
 
 t.test('the service does not start with a wrong setting, and says which', async (t) => {
@@ -37,10 +37,8 @@ t.test('the service does not start with a wrong setting, and says which', async 
 
 t.test('a service that waits for its brokers says so until they are there', async (t) => {
   // Accepts connections and never answers, as a broker behind a firewall.
-  const silent = createServer().listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as AddressInfo
+  const silent = createServer()
+  const port = await listenOn(t, silent)
   const service = start('service', [
     '--data-dir',
     join(t.testdir(), 'data'),

@@ -2,15 +2,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { ALL_SCOPES, admin, startService } from '../support/programs.ts'
+import { startSite } from '../support/service-site.ts'
 
 /** State shared by a service's threads: the limit of a key holds over many connections. */
 t.test('all threads together accept sixty requests of a key, and sixty without a valid one', async (t) => {
-  const directory = join(t.testdir(), 'service')
-  const data = ['--data-dir', directory]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const threads = ['--api-threads', '4', '--access-log-max-per-second', '1000']
-  const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...threads])
+  const { service, key, org, stop } = await startSite(t, ['--plain-http', '--ingest-port', 'off', ...threads])
   const agents = Array.from({ length: 24 }, () => new Agent({ connections: 1 }))
   const statuses = async (headers: Record<string, string>): Promise<Map<number, number>> => {
     const found = new Map<number, number>()
@@ -26,7 +23,7 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
     return found
   }
   const began = performance.now()
-  t.same(Object.fromEntries(await statuses({ 'x-api-key': String(made?.['key']) })), { 200: 60, 429: 84 })
+  t.same(Object.fromEntries(await statuses({ 'x-api-key': key })), { 200: 60, 429: 84 })
   t.same(Object.fromEntries(await statuses({})), { 401: 60, 429: 84 })
   t.ok(performance.now() - began < 60_000, 'within the window')
   const loggedThreads = new Set(service.output.stderr.match(/"thread":\d+/g))
@@ -40,9 +37,8 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
   t.match(text, /^posture_api_answers_aborted_total 0$/m)
   t.match(text, /^posture_api_rate_table_full_total\{table="keys"\} 0$/m)
   await Promise.all(agents.map((agent) => agent.close()))
-  service.child.kill('SIGTERM')
-  t.match(await service.ended, { status: 0 })
-  const [listed] = await admin('key', 'list', '--org', 'Acme', ...data)
+  t.match(await stop(), { status: 0 })
+  const [listed] = await admin('key', 'list', ...org)
   t.match(listed, { last_used_at: /^\d{4}-/ }, 'the last use is stored')
 })
 

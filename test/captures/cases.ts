@@ -1,8 +1,7 @@
 import {
   EtherType,
   ethernet,
-  ipv4,
-  ipv6,
+  ipFrame,
   type NetworkPacket,
   otherTransport,
   tcp,
@@ -93,24 +92,24 @@ function overIpv6(): GeneratedCapture {
     about:
       'IPv6: a plain query and hello, a query after extension headers, a query after an atomic fragment header (RFC 6946), and a real fragment.\n',
     packets: everyMillisecond([
-      { bytes: ethernet({}, ipv6({ source, destination: resolver }, dns)), packetClass: 'dnsQuery', names: [name] },
+      { bytes: ipFrame({ source, destination: resolver }, dns), packetClass: 'dnsQuery', names: [name] },
       {
-        bytes: ethernet({}, ipv6({ source, destination: server }, hello)),
+        bytes: ipFrame({ source, destination: server }, hello),
         packetClass: 'clientHello',
         names: [helloName('chatgpt.com', source, server)],
       },
       {
-        bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [hopByHop, destinationOptions] }, dns)),
+        bytes: ipFrame({ source, destination: resolver, extensions: [hopByHop, destinationOptions] }, dns),
         packetClass: 'dnsQuery',
         names: [name],
       },
       {
-        bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [atomic] }, dns)),
+        bytes: ipFrame({ source, destination: resolver, extensions: [atomic] }, dns),
         packetClass: 'dnsQuery',
         names: [name],
       },
       {
-        bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [firstFragment] }, dns)),
+        bytes: ipFrame({ source, destination: resolver, extensions: [firstFragment] }, dns),
         packetClass: 'ipFragment',
       },
     ]),
@@ -284,17 +283,11 @@ too long, does not escape a dot inside a label, reads all 300 questions, and omi
         packetClass: 'truncated',
       },
       {
-        bytes: ethernet(
-          {},
-          ipv4({ source: CLIENT, destination: RESOLVER, fragment: 0x2000 }, query(dnsQuery(['claude.ai']))),
-        ),
+        bytes: ipFrame({ source: CLIENT, destination: RESOLVER, fragment: 0x2000 }, query(dnsQuery(['claude.ai']))),
         packetClass: 'ipFragment',
       },
       {
-        bytes: ethernet(
-          {},
-          ipv4({ source: CLIENT, destination: RESOLVER, fragment: 0x0010 }, query(dnsQuery(['claude.ai']))),
-        ),
+        bytes: ipFrame({ source: CLIENT, destination: RESOLVER, fragment: 0x0010 }, query(dnsQuery(['claude.ai']))),
         packetClass: 'ipFragment',
       },
       { bytes: changed(good, 14, 0x44), packetClass: 'ipMalformed' },

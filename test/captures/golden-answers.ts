@@ -1,5 +1,5 @@
 import { INFERRED_NAMES, type NamedCase } from '../../collector/commands/selftest.ts'
-import { addressBytes, ethernet, ipv4, tcp, udp } from '../support/packets.ts'
+import { addressBytes, ipFrame, tcp, udp } from '../support/packets.ts'
 import { dnsAnswer, wireName } from '../support/packets-dns.ts'
 import { initialDatagrams } from '../support/packets-quic.ts'
 import { clientHello, fill, tlsRecords } from '../support/packets-tls.ts'
@@ -22,15 +22,12 @@ const serverOf = (port: number): string => `203.0.113.${100 + ((port / 10) % 100
 
 function answered(name: string, port: number): Buffer {
   const message = dnsAnswer(name, [{ type: 1, ttl: 300, data: addressBytes(serverOf(port)) }])
-  return ethernet(
-    {},
-    ipv4({ source: RESOLVER, destination: CLIENT }, udp({ sourcePort: 53, destinationPort: port }, message)),
-  )
+  return ipFrame({ source: RESOLVER, destination: CLIENT }, udp({ sourcePort: 53, destinationPort: port }, message))
 }
 
 function hello(port: number): Buffer {
   const segment = tcp({ sourcePort: port, destinationPort: 443 }, tlsRecords(clientHello({})))
-  return ethernet({}, ipv4({ source: CLIENT, destination: serverOf(port) }, segment))
+  return ipFrame({ source: CLIENT, destination: serverOf(port) }, segment)
 }
 
 /** Connections whose name is hidden, after the answer that explains them. */
@@ -45,12 +42,9 @@ export const ANSWERED: readonly Wire[] = [
       answered(name, port),
       ...initialDatagrams(clientHello({}), { ...{ dcid: fill(port)(8), datagrams: 1, version: 0x5130_3436 } }).map(
         (bytes) =>
-          ethernet(
-            {},
-            ipv4(
-              { source: CLIENT, destination: serverOf(port) },
-              udp({ sourcePort: port, destinationPort: 443 }, bytes),
-            ),
+          ipFrame(
+            { source: CLIENT, destination: serverOf(port) },
+            udp({ sourcePort: port, destinationPort: 443 }, bytes),
           ),
       ),
     ],
@@ -58,14 +52,11 @@ export const ANSWERED: readonly Wire[] = [
   {
     ...{ case: 'alias in a DNS answer', method: 'dns_alias', nameOf },
     frames: (name, port) => [
-      ethernet(
-        {},
-        ipv4(
-          { source: RESOLVER, destination: CLIENT },
-          udp(
-            { sourcePort: 53, destinationPort: port },
-            dnsAnswer('asked.selftest.example', [{ type: 5, ttl: 300, data: wireName(name) }]),
-          ),
+      ipFrame(
+        { source: RESOLVER, destination: CLIENT },
+        udp(
+          { sourcePort: 53, destinationPort: port },
+          dnsAnswer('asked.selftest.example', [{ type: 5, ttl: 300, data: wireName(name) }]),
         ),
       ),
     ],

@@ -1,5 +1,5 @@
 import type { GoldenCases } from '../../collector/commands/selftest.ts'
-import { EtherType, ethernet, ipv4, type Transport, u16, udp } from '../support/packets.ts'
+import { EtherType, ethernet, ipFrame, type Transport, u16, udp } from '../support/packets.ts'
 import {
   ah,
   dnscryptAnswer,
@@ -20,8 +20,7 @@ export interface Counted {
   readonly frames: (port: number) => readonly Buffer[]
 }
 
-export const toServer = (transport: Transport): Buffer =>
-  ethernet({}, ipv4({ source: CLIENT, destination: SERVER }, transport))
+export const toServer = (transport: Transport): Buffer => ipFrame({ source: CLIENT, destination: SERVER }, transport)
 export const datagram = (sourcePort: number, destinationPort: number, payload: Buffer): Buffer =>
   toServer(udp({ sourcePort, destinationPort }, payload))
 const arp = { etherType: EtherType.arp, bytes: Buffer.alloc(28) }

@@ -1,5 +1,5 @@
 import type { GoldenCases, NamedCase } from '../../collector/commands/selftest.ts'
-import { EtherType, ethernet, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
+import { EtherType, ethernet, ipFrame, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
 import { dnsMessage, dnsOverTcp, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
 import { ipv4Fragments, ipv6Fragments } from '../support/packets-fragments.ts'
 import { ieee80211Frame, pppoe } from '../support/packets-link.ts'
@@ -49,9 +49,9 @@ export interface Golden {
 
 const MSS = 1460
 
-const pq = (serverName: string, serverNameLast = false) =>
+const pq = (serverName: string, serverNameLast = false): Buffer =>
   tlsRecords(clientHello({ serverName, serverNameLast, postQuantum: true, grease: true }))
-const short = (serverName: string) => tlsRecords(clientHello({ serverName, grease: true }))
+const short = (serverName: string): Buffer => tlsRecords(clientHello({ serverName, grease: true }))
 
 /**
  * A connection whose client sends these bytes, split at the given offsets and sent in this order.
@@ -69,10 +69,7 @@ function tcpFrames(
 function quic(port: number, hello: Buffer, fields: Partial<Parameters<typeof initialDatagrams>[1]>): Buffer[] {
   const datagrams = initialDatagrams(hello, { dcid: fill(port)(8), scid: fill(port + 1)(4), datagrams: 1, ...fields })
   return datagrams.map((datagram) =>
-    ethernet(
-      {},
-      ipv4({ source: CLIENT, destination: SERVER }, udp({ sourcePort: port, destinationPort: 443 }, datagram)),
-    ),
+    ipFrame({ source: CLIENT, destination: SERVER }, udp({ sourcePort: port, destinationPort: 443 }, datagram)),
   )
 }
 
@@ -81,11 +78,30 @@ const query = (name: string, port: number): NetworkPacket =>
 const outer = { source: '198.51.100.1', destination: '198.51.100.2' }
 const inUdp = (destinationPort: number, payload: Buffer): NetworkPacket =>
   ipv4(outer, udp({ sourcePort: 49_152, destinationPort }, payload))
-const through = (port: number, payload: Buffer) =>
-  ethernet({}, ipv4(outer, udp({ sourcePort: 49_152, destinationPort: port }, payload)))
 
-/** Encapsulations of a packet directly after the Ethernet header. */
-const ENCAPSULATIONS: Readonly<Record<string, (packet: NetworkPacket) => NetworkPacket>> = {
+type Encapsulations = Readonly<Record<string, (packet: NetworkPacket) => NetworkPacket>>
+
+const encapsulated = (all: Encapsulations): Wire[] =>
+  Object.entries(all).map(([sentence, encapsulate]) => {
+    return { case: sentence, method: 'dns', frames: (name, port) => [ethernet({}, encapsulate(query(name, port)))] }
+  })
+
+/** Encapsulations that networks use most. */
+const COMMON_ENCAPSULATIONS: Encapsulations = {
+  VLAN: (packet) => vlan(7, packet),
+  QinQ: (packet) => vlan(100, vlan(7, packet), EtherType.qinq),
+  MPLS: (packet) => mpls([16, 17], packet),
+  PPPoE: pppoe,
+  GRE: (packet) => ipv4(outer, gre({ key: 5, sequence: 1 }, packet)),
+  'Ethernet in GRE': (packet) => ipv4(outer, gre({}, transparentEthernet(ethernet({}, packet)))),
+  ERSPAN: (packet) => ipv4(outer, erspan2(ethernet({}, packet))),
+  'IP in IP': (packet) => ipv4(outer, ipInIp(packet)),
+  VXLAN: (packet) => inUdp(TunnelPort.vxlan, vxlan(9, ethernet({}, packet))),
+  GENEVE: (packet) => inUdp(TunnelPort.geneve, geneve(9, packet)),
+  'GTP-U': (packet) => inUdp(TunnelPort.gtpU, gtpU({ sequence: 1 }, packet)),
+}
+
+const ENCAPSULATIONS: Encapsulations = {
   'GRE in UDP': (packet) => inUdp(TunnelPort.greInUdp, gre({}, packet).bytes),
   'MPLS in UDP': (packet) => inUdp(TunnelPort.mplsInUdp, mpls([16], packet).bytes),
   'CAPWAP with 802.11': (packet) =>
@@ -109,6 +125,28 @@ const PROXIED: readonly (readonly [sentence: string, serverPort: number, handsha
   ['hello after a PROXY header', 443, () => proxyV2({ client: CLIENT, server: SERVER, clientPort: 1, serverPort: 2 })],
 ]
 
+const AT_MSS = (): number[] => [MSS]
+
+/** Hellos over TCP, the offsets at which they are split, and the order of the segments. */
+const HELLOS: readonly (readonly [
+  sentence: string,
+  helloOf: (name: string) => Buffer,
+  cutsOf?: (hello: Buffer, name: string) => number[],
+  order?: readonly number[],
+])[] = [
+  ['ClientHello in one segment', short],
+  ['post-quantum hello in two segments, server_name in the first', pq, AT_MSS],
+  ['post-quantum hello in two segments, server_name in the second', (name) => pq(name, true), AT_MSS],
+  [
+    'post-quantum hello in two segments, split in the middle of the name',
+    pq,
+    (hello, name) => [hello.indexOf(name) + 5],
+  ],
+  ['post-quantum hello in two segments, the second first', pq, AT_MSS, [1, 0]],
+  ['hello sent twice', pq, AT_MSS, [0, 0, 1, 1]],
+  ['hello over several TLS records', (name) => tlsRecords(clientHello({ serverName: name }), 50)],
+]
+
 const WIRES: readonly Wire[] = [
   { case: 'DNS over UDP', method: 'dns', frames: (name, port) => [ethernet({}, query(name, port))] },
   {
@@ -119,37 +157,13 @@ const WIRES: readonly Wire[] = [
       return [...one.open(), ...one.sendSegments(1)]
     },
   },
-  { case: 'ClientHello in one segment', method: 'tls', frames: (name, port) => tcpFrames(port, short(name)) },
-  {
-    case: 'post-quantum hello in two segments, server_name in the first',
-    method: 'tls',
-    frames: (name, port) => tcpFrames(port, pq(name), [MSS]),
-  },
-  {
-    case: 'post-quantum hello in two segments, server_name in the second',
-    method: 'tls',
-    frames: (name, port) => tcpFrames(port, pq(name, true), [MSS]),
-  },
-  {
-    case: 'post-quantum hello in two segments, split in the middle of the name',
-    method: 'tls',
-    frames: (name, port) => tcpFrames(port, pq(name), [pq(name).indexOf(name) + 5]),
-  },
-  {
-    case: 'post-quantum hello in two segments, the second first',
-    method: 'tls',
-    frames: (name, port) => tcpFrames(port, pq(name), [MSS], [1, 0]),
-  },
-  {
-    case: 'hello sent twice',
-    method: 'tls',
-    frames: (name, port) => tcpFrames(port, pq(name), [MSS], [0, 0, 1, 1]),
-  },
-  {
-    case: 'hello over several TLS records',
-    method: 'tls',
-    frames: (name, port) => tcpFrames(port, tlsRecords(clientHello({ serverName: name }), 50)),
-  },
+  ...HELLOS.map(
+    ([sentence, helloOf, cutsOf = () => [], order]): Wire => ({
+      case: sentence,
+      method: 'tls',
+      frames: (name, port) => tcpFrames(port, helloOf(name), cutsOf(helloOf(name), name), order),
+    }),
+  ),
   {
     case: 'hello in one-byte segments',
     method: 'tls',
@@ -223,45 +237,7 @@ const WIRES: readonly Wire[] = [
       return [first as Buffer, second as Buffer]
     },
   },
-  { case: 'VLAN', method: 'dns', frames: (name, port) => [ethernet({}, vlan(7, query(name, port)))] },
-  {
-    case: 'QinQ',
-    method: 'dns',
-    frames: (name, port) => [ethernet({}, vlan(100, vlan(7, query(name, port)), EtherType.qinq))],
-  },
-  { case: 'MPLS', method: 'dns', frames: (name, port) => [ethernet({}, mpls([16, 17], query(name, port)))] },
-  { case: 'PPPoE', method: 'dns', frames: (name, port) => [ethernet({}, pppoe(query(name, port)))] },
-  {
-    case: 'GRE',
-    method: 'dns',
-    frames: (name, port) => [ethernet({}, ipv4(outer, gre({ key: 5, sequence: 1 }, query(name, port))))],
-  },
-  {
-    case: 'Ethernet in GRE',
-    method: 'dns',
-    frames: (name, port) => [ethernet({}, ipv4(outer, gre({}, transparentEthernet(ethernet({}, query(name, port))))))],
-  },
-  {
-    case: 'ERSPAN',
-    method: 'dns',
-    frames: (name, port) => [ethernet({}, ipv4(outer, erspan2(ethernet({}, query(name, port)))))],
-  },
-  { case: 'IP in IP', method: 'dns', frames: (name, port) => [ethernet({}, ipv4(outer, ipInIp(query(name, port))))] },
-  {
-    case: 'VXLAN',
-    method: 'dns',
-    frames: (name, port) => [through(TunnelPort.vxlan, vxlan(9, ethernet({}, query(name, port))))],
-  },
-  {
-    case: 'GENEVE',
-    method: 'dns',
-    frames: (name, port) => [through(TunnelPort.geneve, geneve(9, query(name, port)))],
-  },
-  {
-    case: 'GTP-U',
-    method: 'dns',
-    frames: (name, port) => [through(TunnelPort.gtpU, gtpU({ sequence: 1 }, query(name, port)))],
-  },
+  ...encapsulated(COMMON_ENCAPSULATIONS),
   {
     case: 'Teredo with IPv6 fragments in it',
     method: 'dns',
@@ -270,7 +246,7 @@ const WIRES: readonly Wire[] = [
         { source: CLIENT6, destination: SERVER6 },
         udp({ sourcePort: port, destinationPort: 53 }, dnsQuery([name])),
         16,
-      ).map((fragment) => through(TunnelPort.teredo, teredo(fragment))),
+      ).map((fragment) => ethernet({}, inUdp(TunnelPort.teredo, teredo(fragment)))),
   },
   {
     case: 'IPv4 fragments, the last first',
@@ -293,9 +269,7 @@ const WIRES: readonly Wire[] = [
         200,
       ).map((fragment) => ethernet({}, fragment)),
   },
-  ...Object.entries(ENCAPSULATIONS).map(([sentence, encapsulate]): Wire => {
-    return { case: sentence, method: 'dns', frames: (name, port) => [ethernet({}, encapsulate(query(name, port)))] }
-  }),
+  ...encapsulated(ENCAPSULATIONS),
   {
     case: 'DNS name with a pointer to a later position',
     method: 'dns',
@@ -303,10 +277,7 @@ const WIRES: readonly Wire[] = [
       // The pointer takes 2 bytes and the type and class 4, so the name is at 12 + 6.
       const message = dnsMessage({ questions: 1 }, pointer(18), TYPE_A_IN, labels(...name.split('.')), ROOT)
       return [
-        ethernet(
-          {},
-          ipv4({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, message)),
-        ),
+        ipFrame({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, message)),
       ]
     },
   },

@@ -3,6 +3,7 @@ import {
   addressBytes,
   EtherType,
   ethernet,
+  ipFrame,
   ipv4,
   ipv6,
   type NetworkPacket,
@@ -196,13 +197,13 @@ function background(draw: Draw): GeneratedPacket[] {
     })
     const echo = { protocol: 1, bytes: Buffer.from('0800f7ff00000000', 'hex'), checksumAt: -1 }
     packets.push({
-      bytes: ethernet({}, ipv4({ source: `10.20.1.${20 + person}`, destination: '10.20.0.1' }, echo)),
+      bytes: ipFrame({ source: `10.20.1.${20 + person}`, destination: '10.20.0.1' }, echo),
       timeMs: at(),
       packetClass: 'otherTransport',
     })
     const mdns = udp({ sourcePort: 5353, destinationPort: 5353 }, dnsQuery(['printer.local'], 'PTR', 0))
     packets.push({
-      bytes: ethernet({}, ipv4({ source: `10.20.1.${20 + person}`, destination: '224.0.0.251' }, mdns)),
+      bytes: ipFrame({ source: `10.20.1.${20 + person}`, destination: '224.0.0.251' }, mdns),
       timeMs: at(),
       packetClass: 'udpOther',
     })

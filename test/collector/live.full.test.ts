@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { LiveState } from '../../collector/capture/live.ts'
-import { ethernet, ipv4, ipv6, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
+import { ethernet, ipFrame, ipv4, ipv6, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { applicationData, clientHello, tlsRecords } from '../support/packets-tls.ts'
@@ -196,7 +196,7 @@ const BURSTS = 20
 
 t.test('bursts of queries arrive whole and in order', { skip }, async (t) => {
   const names = Array.from({ length: BURSTS * BURST_PACKETS }, (_query, index) => `n${index}.example.org`)
-  const frames = names.map((name) => ethernet({}, ipv4(addresses, query(name))))
+  const frames = names.map((name) => ipFrame(addresses, query(name)))
   const directory = t.testdir()
   const watching = observer({ kind: 'interface', name: 'far' })
   await watching.ready()
@@ -213,7 +213,7 @@ t.test('bursts of queries arrive whole and in order', { skip }, async (t) => {
 })
 
 t.test('packets truncated by the snaplen are counted', { skip }, async (t) => {
-  const path = `${t.testdir({ 'sent.pcap': pcapFile(framesAt(0, [ethernet({}, ipv4(addresses, query('claude.ai')))])) })}/sent.pcap`
+  const path = `${t.testdir({ 'sent.pcap': pcapFile(framesAt(0, [ipFrame(addresses, query('claude.ai'))])) })}/sent.pcap`
   const watching = observer({
     kind: 'interface',
     name: 'far',
@@ -231,7 +231,7 @@ t.test('packets truncated by the snaplen are counted', { skip }, async (t) => {
 
 /** Writes a capture file with queries for these names. */
 function queriesFile(t: Test, names: readonly string[]): string {
-  const frames = names.map((name) => ethernet({}, ipv4(addresses, query(name))))
+  const frames = names.map((name) => ipFrame(addresses, query(name)))
   return `${t.testdir({ 'queries.pcap': pcapFile(framesAt(0, frames)) })}/queries.pcap`
 }
 
@@ -279,14 +279,11 @@ t.test('the capture resumes when the interface disappears and returns', { skip }
 })
 
 t.test('the filter narrows under load and widens afterwards', { skip }, async (t) => {
-  const upload = ethernet(
-    {},
-    ipv4(addresses, tcp({ sourcePort: 50_004, destinationPort: 443 }, Buffer.alloc(900, 0x17))),
-  )
-  const queries = Array.from({ length: 2000 }, (_name, index) => ethernet({}, ipv4(addresses, query(`n${index}.test`))))
+  const upload = ipFrame(addresses, tcp({ sourcePort: 50_004, destinationPort: 443 }, Buffer.alloc(900, 0x17)))
+  const queries = Array.from({ length: 2000 }, (_name, index) => ipFrame(addresses, query(`n${index}.test`)))
   const dir = t.testdir({
     'upload.pcap': pcapFile(framesAt(0, [upload])),
-    'hello.pcap': pcapFile(framesAt(0, [upload, ethernet({}, ipv4(addresses, hello('chatgpt.com'))), upload])),
+    'hello.pcap': pcapFile(framesAt(0, [upload, ipFrame(addresses, hello('chatgpt.com')), upload])),
     'flood.pcap': pcapFile(framesAt(0, queries)),
   })
   // No batch is read, so they run out at once.

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { collectorSettings } from '../../collector/config.ts'
@@ -9,6 +7,7 @@ import { RegistryUpdates } from '../../collector/registry-updates.ts'
 import { provideCertificate } from '../../engine/http/certificate.ts'
 import { readSettings } from '../../engine/kernel/process/settings.ts'
 import { capturedLog } from '../support/captured-log.ts'
+import { listenOn } from '../support/free-port.ts'
 import { skipUnlessRoot } from '../support/other-user.ts'
 import { BUILT_IN_VERSION, laterVersion, makeUpdate, newPlatform, writeRoot } from '../support/registry-updates.ts'
 import { SmallDisk } from '../support/small-disk.ts'
@@ -117,10 +116,7 @@ async function serveRegistry(t: Test, outbox?: string) {
       response.end(update ?? JSON.stringify({ registry: '', built_in: true }))
     },
   )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   function collector(): RegistryUpdates {
     const environment = {
       SVC_TOKEN: `svc_mt_${'0'.repeat(48)}`,

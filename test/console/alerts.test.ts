@@ -1,11 +1,10 @@
-import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { AlertEvaluator } from '../../engine/alert/evaluator.ts'
 import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import { ALERT_CHANNELS_MAX } from '../../engine/limits.ts'
 import { webhookReceiver } from '../support/alerts.ts'
 import { type Browser, LOOPBACK, scanWith, serveConsole, type TestConsole } from '../support/console.ts'
-import { makeOrganization, registries } from '../support/store.ts'
+import { registries } from '../support/store.ts'
 
 const SECRET = /whsec_[A-Za-z0-9+/=]+/
 const SLACK_URL = 'https://hooks.slack.example/services/T0/B0/hidden-part'
@@ -112,8 +111,6 @@ t.test('a test message reaches the receiver; a refused one says why; each is in 
   receiver.answer = () => ({ status: 403, body: 'go away' })
   t.match((await admin.submit(path)).text, /soc did not get the test message.*403.*go away/s)
   t.same(actionsOf(site), ['alert-channel.add', 'alert-channel.test', 'alert-channel.test'])
-  const other = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
-  t.equal((await other.post(path)).status, 404)
 })
 
 t.test('one test at a time for each organization', async (t) => {
@@ -191,7 +188,7 @@ t.test('alerts are listed with their delivery; dead letters are sent again and d
   t.equal((await admin.post(`/alerts/channels/${channelId}/discard`, { number: String(second?.sequence) })).status, 303)
   t.equal((await admin.post(retry)).status, 303)
   t.match((await admin.get('/alerts/dead-letters')).text, /No dead letter/)
-  const rows = parse((await admin.get('/alerts.csv?severity=high')).text, { columns: true }) as Record<string, string>[]
+  const rows = await admin.rows('/alerts.csv?severity=high')
   t.match(rows, [{ Severity: 'high', Rule: 'unapproved-platform' }])
   t.match((await admin.get('/alerts?rule=score-fell')).text, /No alert matches/)
   t.equal((await admin.post(`/alerts/channels/${channelId}/remove`)).status, 303)
@@ -221,19 +218,6 @@ t.test('rules are muted and their thresholds set; a wrong threshold is refused',
   t.equal((await set('unapproved-platform', '')).status, 303)
   t.same(rules(), { 'unapproved-platform': {}, 'source-silent': { muted: false } })
   t.same(actionsOf(site), ['alert-rule.set', 'alert-rule.mute', 'alert-rule.unmute', 'alert-rule.set'])
-  const rows = parse((await admin.get('/alerts/rules.csv')).text, { columns: true }) as Record<string, string>[]
+  const rows = await admin.rows('/alerts/rules.csv')
   t.match(rows[1], { Rule: 'unapproved-platform', Threshold: '70', State: 'active' })
-})
-
-t.test('members read alerts without any button; viewers do not', async (t) => {
-  const site = await serveConsole(t)
-  await addWebhook(site.signIn('a', 'admin'), 'https://alerts.example/a')
-  const member = site.signIn('m', 'member')
-  for (const path of ['/alerts', '/alerts/rules', '/alerts/channels', '/alerts/dead-letters']) {
-    const { status, text } = await member.get(path)
-    t.equal(status, 200)
-    t.notMatch(text, /action="\/alerts\//, path)
-    t.equal((await site.signIn('v', 'viewer').get(path)).status, 403)
-  }
-  t.equal((await member.get('/alerts/channels/new')).status, 403)
 })

@@ -1,11 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { FORM_BYTES_MAX } from '../../console/form.ts'
-import { BOUNDARY, Browser } from '../support/console.ts'
-import { httpsClient, IMPLEMENTATIONS } from '../support/https.ts'
-import { admin, startService } from '../support/programs.ts'
+import { BOUNDARY } from '../support/console.ts'
+import { IMPLEMENTATIONS } from '../support/https.ts'
 import { type RawClient, rawClient, statusesOf } from '../support/raw-client.ts'
+import { startSite } from '../support/service-site.ts'
 import { until } from '../support/wait.ts'
 
 const MIB = 1024 * 1024
@@ -16,7 +15,6 @@ const BODY_BYTES = 10 * MIB
  * of it, however slow the machine is.
  */
 const GROWTH_MAX = 128 * MIB
-const PASSWORD = 'violet harbor 71 lanterns'
 
 /** Bytes of a process in memory: the most since resetPeak(). */
 function peak(pid: number): number {
@@ -101,18 +99,11 @@ async function send({ socket, isClosed }: RawClient, head: string, piece: Buffer
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`${implementation}: bad input of many clients does not pass through memory`, async (t) => {
-    const directory = join(t.testdir(), 'service')
-    const data = ['--data-dir', directory]
-    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-    const service = await startService(directory, ['--ingest-port', 'off', '--http-server', implementation])
+    const site = await startSite(t, ['--ingest-port', 'off', '--http-server', implementation])
+    const { service, origin } = site
     const { consolePort } = service
     const pid = Number(service.child.pid)
-    const origin = `https://localhost:${consolePort}`
-    const client = httpsClient(consolePort, join(directory, 'tls/certificate.pem'))
-    const browser = new Browser(client, origin)
-    const [link] = await admin('setup-link', '--console-origin', origin, ...data)
-    const secret = String(link?.['url']).split('#')[1] ?? ''
-    await browser.post('/setup/account', { secret, name: 'ada', password: PASSWORD, repeated: PASSWORD })
+    const browser = await site.owner()
     t.equal((await browser.get('/overview')).status, 200)
 
     for (const { name, head, piece, status } of attacks(browser.cookie)) {
@@ -153,8 +144,6 @@ for (const implementation of IMPLEMENTATIONS) {
     t.ok(growth < GROWTH_MAX, `forms without their last byte: ${Math.round(growth / MIB)} MiB`)
     for (const { socket } of slow) socket.destroy()
     t.equal((await browser.get('/overview')).status, 200)
-    await client.close()
-    service.child.kill('SIGTERM')
-    t.equal((await service.ended).status, 0)
+    t.equal((await site.stop()).status, 0)
   })
 }

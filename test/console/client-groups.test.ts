@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole } from '../support/console.ts'
-import { registries, Sender } from '../support/store.ts'
+import { registries, Sender, scanEvents } from '../support/store.ts'
 
 const sender = new Sender()
 
@@ -12,8 +12,7 @@ t.test('groups are imported, listed, and filter the clients', async (t) => {
   const events = ['ada', 'bob', 'eve'].map((user, at) => {
     return sender.event('chat.deepseek.com', clock.nowMs(), { user, client: `10.2.0.${at}`, bytesSent: 10 ** (3 * at) })
   })
-  store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, registries, organization.id, 'schedule', clock)
+  scanEvents(site, organization, events)
   const admin = site.signIn('a', 'admin')
   t.match((await admin.get('/client-groups')).text, /There is no group yet.*Import groups/s)
   t.notMatch((await admin.get('/clients')).text, /name="group"/)
@@ -33,7 +32,7 @@ t.test('groups are imported, listed, and filter the clients', async (t) => {
   const page = (await admin.get('/client-groups?done=imported')).text
   t.match(page, /The groups are imported.*href="\/clients\?group=Finance">Finance<.*1\.0.KB/s)
   t.match(page, /R&amp;D &lt;b>/)
-  const rows = parse((await admin.get('/client-groups.csv?sort=-sent')).text, { columns: true }) as object[]
+  const rows = await admin.rows('/client-groups.csv?sort=-sent')
   t.match(rows, [
     { Group: 'R&D <b>', Kind: 'group', Members: '1', Clients: '1', Sent: '1000000' },
     {

@@ -52,13 +52,6 @@ for (const { name, text, message } of REFUSED) {
   })
 }
 
-t.test('members see the frameworks, and cannot change them', async (t) => {
-  const site = await serveConsole(t)
-  const member = site.signIn('m', 'member')
-  t.notMatch((await member.get('/frameworks')).text, /Add Framework/)
-  t.equal((await member.post('/frameworks', { text: frameworkFile([{ id: 'A' }]) })).status, 403)
-})
-
 t.test('a framework of 1,200 items with long texts can be uploaded', async (t) => {
   const site = await serveConsole(t)
   const items = Array.from({ length: 1200 }, (_, at) => ({

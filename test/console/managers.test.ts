@@ -4,9 +4,8 @@ import { checkedChannel } from '../../engine/admin/alert-settings.ts'
 import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { readGroups, storedGroups } from '../../engine/admin/client-groups.ts'
 import { SecretsKey, secretsKeyFile } from '../../engine/kernel/process/secrets-key.ts'
-import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
-import { registries, Sender } from '../support/store.ts'
+import { Sender, scanEvents } from '../support/store.ts'
 
 const PATH = '/platforms/DeepSeek/managers'
 
@@ -15,8 +14,7 @@ async function made(site: TestConsole): Promise<void> {
   const { store, clock, organization } = site
   const sender = new Sender()
   const events = ['ada', 'bob', 'eve'].map((user) => sender.event('chat.deepseek.com', clock.nowMs(), { user }))
-  store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, registries, organization.id, 'schedule', clock)
+  scanEvents(site, organization, events)
   const groups = readGroups('ada,Finance,grace@acme.example\nbob,Finance\neve,R&D <b>\n', 'groups')
   new Administration(store, clock).clientGroups.replace(organization, await storedGroups(store, organization, groups))
 }

@@ -1,4 +1,3 @@
-import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
 import { readGroups, storedGroups } from '../../engine/admin/client-groups.ts'
@@ -6,7 +5,7 @@ import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { scanWith, serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
-import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
+import { makeOrganization, NOON, registries, Sender, scanEvents } from '../support/store.ts'
 
 const DAY_MS = 86_400_000
 const sender = new Sender()
@@ -35,7 +34,7 @@ t.test('software with AI features is counted apart, and waits for no decision', 
   t.match(text, /all 1 that wait/)
   t.notMatch(text, /Canva/)
   const names = async (query: string): Promise<string[]> => {
-    const rows = parse((await viewer.get(`/platforms.csv${query}`)).text, { columns: true }) as Record<string, string>[]
+    const rows = await viewer.rows(`/platforms.csv${query}`)
     return rows.map(({ Platform, Use }) => `${Platform} ${Use}`).sort()
   }
   t.same(await names(''), ['Canva AI-capable', 'Claude AI', 'Figma AI-capable'])
@@ -97,16 +96,16 @@ t.test('the overview has figures, the change in a week, open decisions, use per 
   t.match(decider, /Decide on DeepSeek/)
   t.notMatch(decider, /Decide on Claude/)
   t.match(decider, /<td><a class="button" href="\/platforms\/DeepSeek#decision"/, 'also on a phone')
-  const days = parse((await site.signIn('v', 'viewer').get('/overview/days.csv')).text, { columns: true })
-  t.match((days as object[]).at(-1), {
+  const days = await site.signIn('v', 'viewer').rows('/overview/days.csv')
+  t.match(days.at(-1), {
     Day: '2026-11-20',
     'Clients of platforms that are not approved': '1',
     'Clients of approved platforms only': '1',
   })
   const [, file = ''] = /href="(\/platforms\.csv\?[^"]+)"/.exec(text) ?? []
-  const rows = parse((await site.signIn('v', 'viewer').get(file.replaceAll('&amp;', '&'))).text, { columns: true })
+  const rows = await site.signIn('v', 'viewer').rows(file.replaceAll('&amp;', '&'))
   t.match(rows, [{ Platform: 'DeepSeek', Decision: 'waiting' }])
-  t.equal((rows as unknown[]).length, 1)
+  t.equal(rows.length, 1)
   t.match(text, /20 Nov: 1 client not approved, 1 approved/)
   t.match(text, /12 Nov: 0 clients not approved, 1 approved/)
   t.match(text, /DeepSeek: risk \d\d, 1 client</)
@@ -135,22 +134,19 @@ t.test('a scan is requested', async (t) => {
 
 t.test('this week: figures of seven days, and platforms by the time of their use, decided in place', async (t) => {
   const site = await serveConsole(t)
-  const { store, clock, organization } = site
+  const { clock, organization } = site
   const sender = new Sender()
   const days = (count: number): number => clock.nowMs() - count * DAY_MS
-  store.environment.write(() =>
-    store.buffer.append(organization.id, [
-      sender.event('claude.ai', days(20), { bytesSent: 9_000_000, user: 'ada' }),
-      sender.event('claude.ai', days(20), { count: 50, blocked: 50 }),
-      sender.event('claude.ai', days(2), { bytesSent: 300_000, client: '10.0.0.2', count: 2 }),
-      sender.event('claude.ai', days(0), { user: 'ada' }),
-      sender.event('perplexity.ai', days(9), { user: 'ada' }),
-      sender.event('mistral.ai', days(3), { count: 6, blocked: 6 }),
-      sender.event('chat.deepseek.com', days(1), { bytesSent: 1_200_000_000, user: 'jdoe', count: 3 }),
-      sender.event('chat.deepseek.com', days(1), { count: 4, blocked: 4 }),
-    ]),
-  )
-  runScan(store, registries, organization.id, 'schedule', clock)
+  scanEvents(site, organization, [
+    sender.event('claude.ai', days(20), { bytesSent: 9_000_000, user: 'ada' }),
+    sender.event('claude.ai', days(20), { count: 50, blocked: 50 }),
+    sender.event('claude.ai', days(2), { bytesSent: 300_000, client: '10.0.0.2', count: 2 }),
+    sender.event('claude.ai', days(0), { user: 'ada' }),
+    sender.event('perplexity.ai', days(9), { user: 'ada' }),
+    sender.event('mistral.ai', days(3), { count: 6, blocked: 6 }),
+    sender.event('chat.deepseek.com', days(1), { bytesSent: 1_200_000_000, user: 'jdoe', count: 3 }),
+    sender.event('chat.deepseek.com', days(1), { count: 4, blocked: 4 }),
+  ])
   const admin = site.signIn('a', 'admin')
   const { text } = await admin.get('/overview')
   const figures = (page: string): string[] =>
@@ -186,10 +182,8 @@ t.test('this week: figures of seven days, and platforms by the time of their use
     ['days=1&use=ai', ['Claude 1 1 ']],
     ['use=ai', ['Claude 2 4 9300000', 'DeepSeek 1 3 1200000000', 'Perplexity 1 1 ']],
   ] as const) {
-    const rows = parse((await admin.get(`/platforms.csv?sort=name&${query}`)).text, { columns: true })
-    const shown = (rows as Record<string, string>[]).map(
-      ({ Platform, Clients, Used, Sent }) => `${Platform} ${Clients} ${Used} ${Sent}`,
-    )
+    const rows = await admin.rows(`/platforms.csv?sort=name&${query}`)
+    const shown = rows.map(({ Platform, Clients, Used, Sent }) => `${Platform} ${Clients} ${Used} ${Sent}`)
     t.same(shown, names, query)
   }
   t.match(
@@ -221,18 +215,15 @@ t.test('pages show the use of a range of days, which their links keep', async (t
     organization,
     await storedGroups(store, organization, readGroups('ada,Finance\njdoe,Sales', '')),
   )
-  store.environment.write(() =>
-    store.buffer.append(organization.id, [
-      sender.event('claude.ai', days(20), { user: 'ada', count: 5, bytesSent: 9_000_000 }),
-      sender.event('claude.ai', days(9), { user: 'jdoe', count: 3 }),
-      sender.event('claude.ai', days(0), { user: 'ada', count: 2 }),
-      sender.event('perplexity.ai', days(9), { user: 'ada' }),
-    ]),
-  )
-  runScan(store, registries, organization.id, 'schedule', clock)
+  scanEvents(site, organization, [
+    sender.event('claude.ai', days(20), { user: 'ada', count: 5, bytesSent: 9_000_000 }),
+    sender.event('claude.ai', days(9), { user: 'jdoe', count: 3 }),
+    sender.event('claude.ai', days(0), { user: 'ada', count: 2 }),
+    sender.event('perplexity.ai', days(9), { user: 'ada' }),
+  ])
   const admin = site.signIn('a', 'admin')
   const rowsOf = async (path: string, names: readonly string[]): Promise<string[]> => {
-    const rows = parse((await admin.get(path)).text, { columns: true }) as Record<string, string>[]
+    const rows = await admin.rows(path)
     return rows.map((row) => names.map((name) => row[name] ?? 'none').join(' ')).sort()
   }
   const all = {
@@ -313,9 +304,8 @@ t.test('pages show the use of a range of days, which their links keep', async (t
 
 t.test('without byte counts, no page says 0 bytes', async (t) => {
   const site = await serveConsole(t)
-  const { store, clock, organization } = site
-  store.environment.write(() => store.buffer.append(organization.id, [new Sender().event('claude.ai', clock.nowMs())]))
-  runScan(store, registries, organization.id, 'schedule', clock)
+  const { clock, organization } = site
+  scanEvents(site, organization, [new Sender().event('claude.ai', clock.nowMs())])
   const admin = site.signIn('a', 'admin')
   for (const path of ['/overview', '/platforms', '/platforms/Claude', '/clients', '/report']) {
     t.match((await admin.get(path)).text, /No log with byte counts/, path)

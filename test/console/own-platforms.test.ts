@@ -1,4 +1,3 @@
-import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { lineOfError, RegistryFileError, readRegistryText } from '../../registry/registry-file.ts'
@@ -30,7 +29,7 @@ t.test('a platform is added by a form, matches from then on, and is removed', as
   })
   t.ok(store.scans.pending(organization.id), 'a scan is requested')
   t.match((await admin.get(PATH)).text, /Corp LLM.*llm\.corp\.example, chat\.corp\.example/s)
-  t.match(parse((await admin.get(`${PATH}.csv`)).text, { columns: true }), [
+  t.match(await admin.rows(`${PATH}.csv`), [
     { Platform: 'Corp LLM', Id: 'corp-llm', Change: 'added', Domains: 'llm.corp.example chat.corp.example' },
   ])
   t.match(await admin.post(PATH, CORP), { status: 409, text: /has Corp LLM already/ })

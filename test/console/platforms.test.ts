@@ -119,7 +119,7 @@ t.test('sorted, filtered and searched on the server; the CSV file has the same r
   )
   const terms = { owner: 'grace@acme.example', note: 'Team plan only', expiresAtMs: Date.parse('2027-03-31T00:00:00Z') }
   approvals.add(organization, catalog, [all[0] ?? ''], terms)
-  const decided = parse((await browser.get('/platforms.csv')).text, { columns: true }) as Record<string, string>[]
+  const decided = await browser.rows('/platforms.csv')
   t.match(
     decided.filter(({ Owner }) => Owner !== ''),
     [{ Platform: all[0], Owner: 'grace@acme.example', Note: 'Team plan only', Expires: '2027-03-31T00:00:00Z' }],

@@ -72,5 +72,5 @@ t.test('the tables of the report are CSV files, with all rows', async (t) => {
   t.ok(open.length > 5, `${open.length} recommendations`)
   t.match(open[0], { Priority: /^[1-5]$/, Recommendation: /./, Item: /^AI Security /, Status: /^(open|in_progress)$/ })
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
-  t.equal(parse((await foreign.get('/report/platforms.csv')).text).length, 1, 'the heading only')
+  t.same(await foreign.rows('/report/platforms.csv'), [])
 })

@@ -1,9 +1,8 @@
 import t from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
 import { readGroups, storedGroups } from '../../engine/admin/client-groups.ts'
-import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole } from '../support/console.ts'
-import { makeOrganization, registries, Sender } from '../support/store.ts'
+import { makeOrganization, Sender, scanEvents } from '../support/store.ts'
 
 t.test('search finds platforms, clients, groups, pages and settings that the role may see', async (t) => {
   const site = await serveConsole(t)
@@ -12,8 +11,7 @@ t.test('search finds platforms, clients, groups, pages and settings that the rol
   const events = ['ada', 'deepa'].map((user, at) =>
     sender.event('claude.ai', clock.nowMs(), { user, client: `10.2.0.${at}` }),
   )
-  store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, registries, organization.id, 'schedule', clock)
+  scanEvents(site, organization, events)
   const { clientGroups } = new Administration(store, clock)
   clientGroups.replace(
     organization,

@@ -165,14 +165,6 @@ t.test('the theme is chosen by cookie, without a script', async (t) => {
   t.notMatch((await browser.get('/platforms')).text, /data-theme/)
 })
 
-t.test('what a role does not allow is not shown, and refused', async (t) => {
-  const routes = [page('/audit', 'audit.read', (visit) => redirect(`/${visit.organization.name}`))]
-  const { signIn } = await serveConsole(t, { routes })
-  t.match(await signIn('vic@acme.example', 'viewer').get('/audit'), { status: 403, text: /Not allowed/ })
-  t.match(await signIn('mia@acme.example', 'member').get('/audit'), { status: 403 })
-  t.match(await signIn('ann@acme.example', 'admin').get('/audit'), { status: 303 })
-})
-
 t.test('a page that fails is an internal error, and its reason is not shown', async (t) => {
   const routes = [
     page('/broken', 'signed-in', () => {

@@ -1,7 +1,8 @@
 import { createSocket } from 'node:dgram'
 import { join } from 'node:path'
 import t from 'tap'
-import { admin, forwardArgs, REPOSITORY, run, startService } from '../support/programs.ts'
+import { forwardArgs, REPOSITORY, run } from '../support/programs.ts'
+import { startSite } from '../support/service-site.ts'
 import { until } from '../support/wait.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../support/web-browser.ts'
 import { signUp, submit } from '../support/web-page.ts'
@@ -15,18 +16,9 @@ const EVENTS_ARRIVE = 'Events arrive'
 
 for (const name of WEB_BROWSERS) {
   t.test(`${name}: setup to verified, with syslog and with a collector`, async (t) => {
-    const directory = join(t.testdir(), 'service')
-    const data = ['--data-dir', directory]
-    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-    const service = await startService(directory, ['--syslog-udp', '0', '--syslog-tls', '0'])
-    t.teardown(async () => {
-      service.child.kill('SIGTERM')
-      await service.ended
-    })
-    const origin = `https://localhost:${service.consolePort}`
-    const [link] = await admin('setup-link', '--console-origin', origin, ...data)
+    const { service, origin, directory, setupLink } = await startSite(t, ['--syslog-udp', '0', '--syslog-tls', '0'])
     const { page, faults } = await openWebBrowser(t, name)
-    await signUp(page, String(link?.['url']))
+    await signUp(page, await setupLink())
     const port = service.syslog.find(({ kind }) => kind === 'udp')?.port ?? 0
     const socket = createSocket('udp4')
     t.teardown(() => socket.close())

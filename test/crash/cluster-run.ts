@@ -3,9 +3,10 @@ import { packBatch } from '../../engine/kernel/event/event.ts'
 import { Store } from '../../engine/store/store.ts'
 import { Random } from '../fuzz/random.ts'
 import { primaryAmong, type TestNode } from '../support/cluster-node.ts'
-import { admin, type Ended, run } from '../support/programs.ts'
+import { type Ended, run } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
 import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
+import { organizationWithToken } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 import { CLUSTER_FAULTS, type ClusterFault, type ClusterSite, causeFault } from './cluster-faults.ts'
 import { between, SCAN_LATER } from './crash-run.ts'
@@ -70,10 +71,9 @@ export class ClusterRun {
 
   async report(): Promise<ClusterReport> {
     const [first] = this.#nodes as [TestNode]
-    const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...first.data)
-    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...first.data)
-    this.#organizationId = String(organization?.['id'])
-    this.#token = String(token?.['token'])
+    const { organizationId, token } = await organizationWithToken(first.directory)
+    this.#organizationId = organizationId
+    this.#token = token
     const supervised = this.#nodes.map((node) => new SupervisedNode(node, (ended) => this.#judge(node, ended)))
     let generations = 0
     try {

@@ -5,7 +5,7 @@ import type { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import type { Random } from '../fuzz/random.ts'
-import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { ipFrame, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 
@@ -42,7 +42,7 @@ export class Oracle {
       return domains.map((domain) => {
         const name = nameOf(client, domain)
         const packet = udp({ sourcePort: 2000 + client, destinationPort: 53 }, dnsQuery([name]))
-        const bytes = ethernet({}, ipv4({ source: `10.1.0.${client + 1}`, destination: '10.9.0.2' }, packet))
+        const bytes = ipFrame({ source: `10.1.0.${client + 1}`, destination: '10.9.0.2' }, packet)
         return { bytes, name, platformId: matcher.match(name)?.platform.id }
       })
     }).flat()

@@ -1,8 +1,9 @@
 import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
 import { environmentExists } from '../../engine/kernel/lmdb/file-access.ts'
 import { Store } from '../../engine/store/store.ts'
-import { admin, type Running, start } from '../support/programs.ts'
+import { type Running, start } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'
+import { organizationWithToken } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 import { byClient, clientsInScans, differencesOf, type Matches, matchesInScans } from './oracle.ts'
 
@@ -31,10 +32,8 @@ export class Organization {
   }
 
   static async make(directories: Directories): Promise<Organization> {
-    const data = ['--data-dir', directories.data]
-    const [organization] = await admin('organization', 'create', NAME, '--domain', 'acme.example', ...data)
-    const [token] = await admin('token', 'generate', 'sensor', '--org', NAME, ...data)
-    return new Organization(String(organization?.['id']), String(token?.['token']), directories)
+    const { organizationId, token } = await organizationWithToken(directories.data, NAME)
+    return new Organization(organizationId, token, directories)
   }
 
   startScan(environment: NodeJS.ProcessEnv = {}): Running {

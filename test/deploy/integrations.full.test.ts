@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
+import { listenOn } from '../support/free-port.ts'
 import { ALL_SCOPES, admin, REPOSITORY, type RunningService, startService } from '../support/programs.ts'
 import { testFolder } from '../support/test-folder.ts'
 
@@ -45,10 +44,7 @@ async function vendor(t: Test, answer: (request: Request) => Reply): Promise<{ u
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
   }
   const server = createServer((incoming, response) => void receive(incoming, response))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+  return { url: `http://127.0.0.1:${await listenOn(t, server)}`, requests }
 }
 
 function replyOf(answer: (request: Request) => Reply, request: Request): Reply {

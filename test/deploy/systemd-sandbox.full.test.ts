@@ -1,14 +1,12 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Browser } from '../support/console.ts'
-import { httpsClient } from '../support/https.ts'
-import { admin, REPOSITORY, startService } from '../support/programs.ts'
+import { REPOSITORY } from '../support/programs.ts'
+import { startSite } from '../support/service-site.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { allowedCalls, unitSandbox, unitSandboxMissing } from '../support/unit-sandbox.ts'
 
 const UNIT = 'deploy/systemd/posture-service.service'
-const PASSWORD = 'violet harbor 71 lanterns'
 const missing = unitSandboxMissing()
 
 t.test('Try a file works with the restrictions of the unit', { skip: missing ?? false }, async (t) => {
@@ -18,26 +16,17 @@ t.test('Try a file works with the restrictions of the unit', { skip: missing ?? 
   const folder = testFolder(t)
   const directory = join(folder, 'service')
   mkdirSync(directory)
-  const data = ['--data-dir', directory]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const service = await startService(directory, ['--ingest-port', 'off'], {}, unitSandbox(UNIT, folder, directory))
-  const origin = `https://localhost:${service.consolePort}`
-  const client = httpsClient(service.consolePort, join(directory, 'tls/certificate.pem'))
-  const browser = new Browser(client, origin)
-  const [link] = await admin('setup-link', '--console-origin', origin, ...data)
-  const secret = String(link?.['url']).split('#')[1] ?? ''
-  await browser.post('/setup/account', { secret, name: 'ada', password: PASSWORD, repeated: PASSWORD })
+  const through = unitSandbox(UNIT, folder, directory)
+  const site = await startSite(t, ['--ingest-port', 'off'], { directory: folder, through })
+  const browser = await site.owner()
   const capture = readFileSync(join(REPOSITORY, 'test/captures/demo/input.pcap'))
   t.match(await browser.postFile('/try-file', capture, 'demo.pcap'), { status: 200, text: /ChatGPT/ })
   const line = '1760000000.000 12 192.0.2.7 TCP_TUNNEL/200 512 CONNECT claude.ai:443 - HIER_DIRECT/192.0.2.1 -\n'
-  await admin('token', 'generate', 'proxy', ...data)
   const tried = await browser.postFile('/try-file', Buffer.from(line), 'squid.log')
   t.match(tried, { status: 200, text: /Claude/ })
   const [, file = ''] = /name="file" value="([0-9a-f]+)"/.exec(tried.text) ?? []
-  const [, token = ''] = /<option value="([^"]+)"[^>]*>proxy</.exec(tried.text) ?? []
+  const [, token = ''] = /<option value="([^"]+)"[^>]*>sensor</.exec(tried.text) ?? []
   t.match(await browser.submit('/try-file/add', { file, token }), { text: /1 event added/ })
-  await client.close()
-  service.child.kill('SIGTERM')
-  const { stderr, stdout } = await service.ended
+  const { stderr, stdout } = await site.stop()
   t.notMatch(stdout + stderr, /"level":50/, 'no error is logged')
 })

@@ -1,18 +1,14 @@
 import { once } from 'node:events'
-import { join } from 'node:path'
 import t from 'tap'
 import { webhookReceiver } from '../support/alerts.ts'
 import { admin, runAdmin, startService } from '../support/programs.ts'
-import { testFolder } from '../support/test-folder.ts'
+import { startSite } from '../support/service-site.ts'
 import { until } from '../support/wait.ts'
 
 t.test('a running service sends an alert after a scan, and stops while a receiver does not answer', async (t) => {
-  const data = join(testFolder(t), 'data')
-  const options = ['--data-dir', data]
   const receiver = await webhookReceiver(t)
   const allowed = ['--outbound-networks', '127.0.0.0/8']
-  const service = await startService(data, allowed)
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...options)
+  const { data: options, dataDirectory, service, send, stop } = await startSite(t, allowed)
   const url = ['--kind', 'webhook', '--url', receiver.url]
   const [added] = await admin('alert', 'channel', 'add', 'soc', ...url, ...allowed, ...options)
   t.match(added, { name: 'soc', kind: 'webhook', waiting: 0 })
@@ -26,25 +22,8 @@ t.test('a running service sends an alert after a scan, and stops while a receive
   const refused = await runAdmin(['alert', 'channel', 'test', 'soc', ...others, ...options])
   t.match(refused, { status: 4, stderr: /ALERT_NOT_SENT soc: 127\.0\.0\.1 is on this machine/ })
 
-  const [token] = await admin('token', 'generate', 'logs', ...options)
   const post = async (name: string): Promise<void> => {
-    const { fetch, Agent } = await import('undici')
-    const event = {
-      id: `${'a'.repeat(16)}${Date.now().toString(16).padStart(16, '0')}`,
-      name,
-      client: '10.0.0.1',
-      method: 'dns',
-      first_seen: new Date().toISOString(),
-      last_seen: new Date().toISOString(),
-      count: 1,
-    }
-    const answer = await fetch(`https://localhost:${service.ingestPort}/ingest/v1/events`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${String(token?.['token'])}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ events: [event] }),
-      dispatcher: new Agent({ connect: { rejectUnauthorized: false } }),
-    })
-    t.equal(answer.status, 200, await answer.text())
+    t.equal(await send([name]), 200)
     await admin('scan', 'run', ...options)
   }
   await post('claude.ai')
@@ -62,14 +41,13 @@ t.test('a running service sends an alert after a scan, and stops while a receive
   receiver.answer = () => 'nothing'
   await post('chatgpt.com')
   await until('a message in progress', () => receiver.received.length > 1)
-  service.child.kill('SIGTERM')
-  const { status, stderr } = await service.ended
+  const { status, stderr } = await stop()
   t.equal(status, 0, stderr)
   t.notMatch(stderr, /whsec_|:\d+\/alerts/, 'no secret in the log')
   t.match(await admin('alert', 'list', '--limit', '1', ...options), [{ delivery: 'soc: waiting' }])
 
   receiver.answer = () => ({ status: 200 })
-  const again = await startService(data, allowed)
+  const again = await startService(dataDirectory, allowed)
   await until('the message after the restart', () => receiver.received.length > 2)
   const [, before, after] = receiver.received
   t.same(after?.message, before?.message)

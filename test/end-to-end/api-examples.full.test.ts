@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { claimPort } from '../../engine/http/listen.ts'
 import { NGINX, nginxTemporaryFolders } from '../support/nginx.ts'
-import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
+import { REPOSITORY, startService } from '../support/programs.ts'
+import { startSite } from '../support/service-site.ts'
 
 /** The commands of docs/reference/api.md, and the documented output of the first. */
 const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/api.md'), 'utf8')
@@ -14,15 +15,8 @@ const PRINTED = /this prints:\n\n```json\n(.*)\n/.exec(PAGE)?.[1] ?? ''
 
 t.test('each command of docs/reference/api.md works as documented against a real service', async (t) => {
   const directory = t.testdir()
-  const data = join(directory, 'data/service')
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
-  const [made] = await admin('key', 'create', 'docs', ...ALL_SCOPES, '--org', 'Acme', '--data-dir', data)
-  const service = await startService(data)
-  t.teardown(async () => {
-    service.child.kill('SIGTERM')
-    await service.ended
-  })
-  const variables = { SVC_API_KEY: String(made?.['key']), ETAG: `"${'0'.repeat(32)}"` }
+  const { service, key } = await startSite(t, [], { directory: join(directory, 'data') })
+  const variables = { SVC_API_KEY: key, ETAG: `"${'0'.repeat(32)}"` }
   const shell = async (command: string): Promise<string> => {
     const args = command.replace('localhost:8443', `localhost:${service.apiPort}`).replace('curl ', 'curl -sS --fail ')
     const child = spawn('sh', ['-c', args], { cwd: directory, env: { PATH: process.env['PATH'], ...variables } })

@@ -4,8 +4,9 @@ import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
 import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
-import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
+import { admin, type RunningService, startService } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
+import { organizationWithKey } from '../support/syslog-service.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
@@ -75,11 +76,7 @@ t.test('a store moves from one service into a cluster, and by a backup to a serv
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const [one, two] = ['one', 'two'].map((name) => new TestNode(name, directory, brokers)) as [TestNode, TestNode]
   killAtEnd(t, one, two)
-  const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
-  const id = String(organization?.['id'])
-  const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...one.data)
-  const [key] = await admin('key', 'create', 'dashboard', '--org', 'Acme', ...ALL_SCOPES, ...one.data)
-  const [tokenText, keyText] = [String(token?.['token']), String(key?.['key'])]
+  const { organizationId: id, token, key } = await organizationWithKey(one.directory)
   addEvents(one.directory, id, 30)
   await scan(one)
   addEvents(one.directory, id, 12)
@@ -100,8 +97,8 @@ t.test('a store moves from one service into a cluster, and by a backup to a serv
 
   let total = 42
   await t.test('a replica and the primary make backups while events arrive', async (t) => {
-    total += await send(two, tokenText, 50)
-    total += await send(one, tokenText, 50)
+    total += await send(two, token, 50)
+    total += await send(one, token, 50)
     await one.untilRead()
     await until('two lacks changes', () => changeOf(two) === changeOf(one) || undefined)
     t.match(await admin('backup', files.replica, ...two.data), [{ file: files.replica }])
@@ -138,14 +135,14 @@ t.test('a store moves from one service into a cluster, and by a backup to a serv
     await three.start()
     await three.untilPrimary()
     await four.start()
-    const sent = (await send(four, tokenText, 25)) + (await send(three, tokenText, 25))
+    const sent = (await send(four, token, 25)) + (await send(three, token, 25))
     await three.untilRead()
     await scan(three)
     t.match(contentOf(three.directory, id), { scanned: total + sent, buffered: 0, findings: [] })
-    const expected = await three.get('/api/v1/discovery', keyText)
+    const expected = await three.get('/api/v1/discovery', key)
     t.equal(expected.status, 200)
     await until('four answers with other bytes', async () => {
-      return (await four.get('/api/v1/discovery', keyText)).text === expected.text || undefined
+      return (await four.get('/api/v1/discovery', key)).text === expected.text || undefined
     })
     await until('not both nodes are reported, and only they', async () => {
       const rows = await admin('cluster', 'status', ...three.data)

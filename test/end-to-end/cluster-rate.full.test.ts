@@ -1,28 +1,18 @@
-import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { REQUESTS_PER_WINDOW } from '../../api/rate-limit/rate-limit.ts'
-import { BROKER_COUNT, Brokers } from '../support/brokers.ts'
-import { primaryAmong, TestNode } from '../support/cluster-node.ts'
+import { BROKER_COUNT } from '../support/brokers.ts'
+import { makeCluster, primaryAmong, type TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin } from '../support/programs.ts'
-import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 const PATH = '/api/v1/scores'
-const NAMES = ['one', 'two', 'three'] as const
 /** Longer than the brokers are away. */
 const PARAMETERS = ['--replica-max-lag-seconds', '120']
 
 t.test('the limit of a key over three nodes, which report what they have allowed', async (t) => {
-  const directory = testFolder(t)
-  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
-  const nodes = NAMES.map((name) => new TestNode(name, directory, brokers, { parameters: PARAMETERS }))
-  const [one] = nodes as [TestNode]
-  t.teardown(async () => {
-    await Promise.all(nodes.map((node) => node.kill()))
-    if (t.passing()) return
-    for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
-  })
+  const { brokers, nodes } = await makeCluster(t, ['one', 'two', 'three'], { parameters: PARAMETERS })
+  const [one] = nodes
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
   const keys: string[] = []
   for (let number = 0; number < 8; number++) {

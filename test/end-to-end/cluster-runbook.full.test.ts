@@ -6,9 +6,10 @@ import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
 import { Brokers } from '../support/brokers.ts'
 import { primaryAmong, TestNode } from '../support/cluster-node.ts'
-import { ALL_SCOPES, admin, type Ended, runAdmin, startService } from '../support/programs.ts'
+import { admin, type Ended, runAdmin, startService } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
 import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
+import { organizationWithKey } from '../support/syslog-service.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
@@ -37,16 +38,13 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
     await Promise.all(all.map((each) => each.stop('SIGKILL')))
     if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
   })
-  const { data } = one.node
-  const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
-  const [key] = await admin('key', 'create', 'dashboard', '--org', 'Acme', ...ALL_SCOPES, ...data)
+  const { organizationId, token, key } = await organizationWithKey(one.node.directory)
   const sender = new Sender()
   let sent = 0
   const send = async ({ node }: SupervisedNode): Promise<void> => {
     const body = packBatch(Array.from({ length: BATCH_EVENTS }, () => sender.event(NAME, Date.now())))
     await until(`${node.name} does not accept a batch`, async () => {
-      const answer = await node.post(String(token?.['token']), body).catch(() => undefined)
+      const answer = await node.post(token, body).catch(() => undefined)
       if (answer !== undefined && ![200, 503].includes(answer.status)) throw new Error(answer.text)
       return answer?.status === 200
     })
@@ -55,7 +53,7 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
   const matches = async ({ directory }: Pick<TestNode, 'directory'>): Promise<number | undefined> => {
     const store = new Store(directory, { mustExist: true })
     try {
-      return matchesInScans(store, String(organization?.['id'])).get('claude')?.get(NAME)
+      return matchesInScans(store, organizationId).get('claude')?.get(NAME)
     } finally {
       await store.close()
     }
@@ -68,7 +66,7 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
       const { status } = await runAdmin(['scan', 'run', '--org', 'Acme', ...primary.data])
       return status === 0 && matches(primary)
     })
-  const discovery = (node: TestNode) => node.get('/api/v1/discovery', String(key?.['key'])).catch(() => undefined)
+  const discovery = (node: TestNode) => node.get('/api/v1/discovery', key).catch(() => undefined)
   /** Waits until the API of a node answers with the same bytes as the primary. */
   const answersAsPrimary = async ({ node }: SupervisedNode): Promise<void> => {
     await until(`${node.name} differs from the primary`, async () => {

@@ -4,11 +4,10 @@ import t from 'tap'
 import { askLocal } from '../../engine/kernel/process/local-server.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
-import { Brokers } from '../support/brokers.ts'
-import { TestNode } from '../support/cluster-node.ts'
+import { makeCluster, TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin, run, runAdmin } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'
-import { testFolder } from '../support/test-folder.ts'
+import { organizationWithKey } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 
 /** The acknowledged matches of a name in the scans of an organization, after a scan on the node. */
@@ -25,29 +24,15 @@ async function matchesOn(node: TestNode, organizationId: string): Promise<number
 }
 
 t.test('three nodes: the store of one becomes that of all, and survives each of them', async (t) => {
-  const directory = testFolder(t)
-  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
-  const [one, two, three] = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers)) as [
-    TestNode,
-    TestNode,
-    TestNode,
-  ]
-  t.teardown(async () => {
-    await Promise.all([one, two, three].map((node) => node.kill()))
-    if (t.passing()) return
-    for (const node of [one, two, three]) t.comment(`${node.name}: ${node.logEnd}`)
-  })
+  const { directory, brokers, nodes } = await makeCluster(t, ['one', 'two', 'three'])
+  const [one, two, three] = nodes
   // A store of before, of a service without brokers.
-  const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
-  const organizationId = String(organization?.['id'])
-  const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...one.data)
-  const [key] = await admin('key', 'create', 'dashboard', '--org', 'Acme', ...ALL_SCOPES, ...one.data)
-  const [tokenText, keyText] = [String(token?.['token']), String(key?.['key'])]
+  const { organizationId, token, key } = await organizationWithKey(one.directory)
   let sent = 0
   const send = async (node: TestNode): Promise<void> => {
     const count = 100
     const { status } = await until('the batch is not accepted', async () => {
-      const answer = await node.send(tokenText, 'claude.ai', count)
+      const answer = await node.send(token, 'claude.ai', count)
       return answer.status === 503 ? undefined : answer
     })
     t.equal(status, 200, `a batch to ${node.name}`)
@@ -63,12 +48,12 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
     for (const node of [one, two, three]) await send(node)
     t.equal(await matchesOn(one, organizationId), sent)
     const expected = await until('one does not answer', async () => {
-      const answer = await one.get('/api/v1/discovery', keyText)
+      const answer = await one.get('/api/v1/discovery', key)
       return answer.status === 200 ? answer : undefined
     })
     for (const node of [two, three]) {
       const answer = await until(`${node.name} has not the scan`, async () => {
-        const found = await node.get('/api/v1/discovery', keyText)
+        const found = await node.get('/api/v1/discovery', key)
         return found.text === expected.text ? found : undefined
       })
       t.equal(answer.headers['etag'], expected.headers['etag'])
@@ -144,13 +129,10 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
     t.equal(await matchesOn(next, organizationId), sent)
     // The next primary answers when it knows what the last one granted.
     const expected = await until('the next primary does not answer', async () => {
-      const answer = await next.get('/api/v1/discovery', keyText)
+      const answer = await next.get('/api/v1/discovery', key)
       return answer.status === 200 ? answer : undefined
     })
-    await until(
-      'one has not the scan',
-      async () => (await one.get('/api/v1/discovery', keyText)).text === expected.text,
-    )
+    await until('one has not the scan', async () => (await one.get('/api/v1/discovery', key)).text === expected.text)
 
     t.test('a primary that was paused and replaced stops, and joins again', async (t) => {
       next.service.child.kill('SIGSTOP')

@@ -3,7 +3,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { PROGRAMS, REPOSITORY, run, start } from '../support/programs.ts'
+import { jsonLines, PROGRAMS, REPOSITORY, run, start } from '../support/programs.ts'
 
 const TOKEN = `svc_mt_${'a'.repeat(48)}`
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
@@ -28,161 +28,79 @@ for (const program of ['service', 'collector', 'admin'] as const) {
   })
 }
 
-interface Misuse {
-  readonly name: string
+/** Command lines that end with one error line. Values replace TOKEN, FILE and FOLDER. */
+const MISUSES: readonly {
   readonly program: keyof typeof PROGRAMS
-  readonly parameters: readonly string[]
+  readonly words: string
   readonly environment?: NodeJS.ProcessEnv
-  readonly status: number
+  readonly status?: number
   readonly line: RegExp
-}
-
-const MISUSES: readonly Misuse[] = [
+}[] = [
+  { program: 'collector', words: '', line: /USAGE a monitoring token is required: give it by SVC_TOKEN or --token, / },
   {
-    name: 'no token',
     program: 'collector',
-    parameters: [],
-    status: 2,
-    line: /USAGE a monitoring token is required: give it by SVC_TOKEN or --token, /,
-  },
-  {
-    name: 'a mistyped command',
-    program: 'collector',
-    parameters: ['chek', '--interface', 'eth0'],
-    status: 2,
+    words: 'chek --interface eth0',
     line: /USAGE unknown command 'chek' \(Did you mean check\?\); see posture-collector --help$/,
   },
+  { program: 'collector', words: 'run eth0', line: /USAGE unknown command 'eth0'; see posture-collector --help$/ },
+  { program: 'collector', words: '--token hunter2', line: /USAGE --token: expected svc_mt_ and 48 hex digits$/ },
+  { program: 'collector', words: '', environment: { SVC_TOKEN: 'hunter2' }, line: /USAGE SVC_TOKEN: expected/ },
   {
-    name: 'an extra argument',
     program: 'collector',
-    parameters: ['run', 'eth0'],
-    status: 2,
-    line: /USAGE unknown command 'eth0'; see posture-collector --help$/,
-  },
-  {
-    name: 'a token in the wrong format',
-    program: 'collector',
-    parameters: ['--token', 'hunter2'],
-    status: 2,
-    line: /USAGE --token: expected svc_mt_ and 48 hex digits$/,
-  },
-  {
-    name: 'the same in the environment variable',
-    program: 'collector',
-    parameters: [],
-    environment: { SVC_TOKEN: 'hunter2' },
-    status: 2,
-    line: /USAGE SVC_TOKEN: expected/,
-  },
-  {
-    name: 'an invalid port',
-    program: 'collector',
-    parameters: ['--token', TOKEN, '--https-port', '70000'],
-    status: 2,
+    words: '--token TOKEN --https-port 70000',
     line: /USAGE --https-port: expected a whole number from 1 to 65535, found "70000"$/,
   },
   {
-    name: 'an unknown log level',
     program: 'collector',
-    parameters: ['--token', TOKEN],
+    words: '--token TOKEN',
     environment: { LOG_LEVEL: 'loud' },
-    status: 2,
     line: /USAGE LOG_LEVEL: expected one of DEBUG, INFO, WARNING, ERROR, found "loud"$/,
   },
+  { program: 'collector', words: '--tokn TOKEN', line: /Did you mean --token\?/ },
   {
-    name: 'a typo in a flag',
     program: 'collector',
-    parameters: ['--tokn', TOKEN],
-    status: 2,
-    line: /Did you mean --token\?/,
-  },
-  {
-    name: 'a nonexistent file',
-    program: 'collector',
-    parameters: ['read', '/nowhere.pcap'],
+    words: 'read /nowhere.pcap',
     status: 4,
     line: /CAPTURE_UNREADABLE \/nowhere\.pcap: no such file$/,
   },
+  { program: 'collector', words: 'read FILE', status: 4, line: /CAPTURE_FORMAT \S+package\.json: / },
+  { program: 'collector', words: 'read FOLDER', status: 4, line: /CAPTURE_UNREADABLE .*directory/ },
+  { program: 'collector', words: 'read', line: /USAGE missing required argument 'file'/ },
   {
-    name: 'a file that is not a capture',
     program: 'collector',
-    parameters: ['read', join(REPOSITORY, 'package.json')],
-    status: 4,
-    line: /CAPTURE_FORMAT \S+package\.json: /,
-  },
-  {
-    name: 'a directory',
-    program: 'collector',
-    parameters: ['read', REPOSITORY],
-    status: 4,
-    line: /CAPTURE_UNREADABLE .*directory/,
-  },
-  {
-    name: 'no file',
-    program: 'collector',
-    parameters: ['read'],
-    status: 2,
-    line: /USAGE missing required argument 'file'/,
-  },
-  {
-    name: 'an outbox that cannot be created',
-    program: 'collector',
-    parameters: ['--token', TOKEN, '--outbox', '/proc/outbox'],
+    words: '--token TOKEN --outbox /proc/outbox',
     status: 4,
     line: /STORE_UNWRITABLE --outbox \/proc\/outbox/,
   },
   {
-    name: 'a nonexistent CA file',
     program: 'collector',
-    parameters: ['--token', TOKEN, '--service-ca-file', '/nowhere.pem', '--outbox', 'memory'],
-    status: 2,
+    words: '--token TOKEN --service-ca-file /nowhere.pem --outbox memory',
     line: /USAGE --service-ca-file /,
   },
+  { program: 'service', words: '--tls-key x', line: /--tls-key and --tls-certificate: set both or neither/ },
   {
-    name: 'a certificate without a key',
     program: 'service',
-    parameters: ['--tls-key', 'x'],
-    status: 2,
-    line: /--tls-key and --tls-certificate: set both or neither/,
-  },
-  {
-    name: 'plain HTTP on all addresses',
-    program: 'service',
-    parameters: ['--plain-http', '--api-address', '192.0.2.1'],
-    status: 2,
+    words: '--plain-http --api-address 192.0.2.1',
     line: /--plain-http serves loopback only, found --api-address 192\.0\.2\.1/,
   },
+  { program: 'service', words: '--data-dir FILE', status: 4, line: /STORE_UNWRITABLE --data-dir .*not a directory/ },
   {
-    name: 'a data directory that is a file',
-    program: 'service',
-    parameters: ['--data-dir', join(REPOSITORY, 'package.json')],
-    status: 4,
-    line: /STORE_UNWRITABLE --data-dir .*not a directory/,
-  },
-  {
-    name: 'no store where one is required',
     program: 'admin',
-    parameters: ['key', 'list', '--org', 'x', '--data-dir', '/srv'],
+    words: 'key list --org x --data-dir /srv',
     status: 5,
     line: /NOT_FOUND --data-dir: no store in \/srv\/store/,
   },
-  {
-    name: 'an unknown command',
-    program: 'admin',
-    parameters: ['frobnicate'],
-    status: 2,
-    line: /USAGE unknown command 'frobnicate'/,
-  },
-  {
-    name: 'an unknown scope',
-    program: 'admin',
-    parameters: ['key', 'create', 'x', '--org', 'x', '--scope', 'all'],
-    status: 2,
-    line: /expected one of scores:read/,
-  },
+  { program: 'admin', words: 'frobnicate', line: /USAGE unknown command 'frobnicate'/ },
+  { program: 'admin', words: 'key create x --org x --scope all', line: /expected one of scores:read/ },
 ]
-for (const { name, program, parameters, environment = {}, status, line } of MISUSES) {
-  t.test(`${program}: ${name}`, async (t) => {
+for (const { program, words, environment = {}, status = 2, line } of MISUSES) {
+  t.test(`${program} ${words} ${JSON.stringify(environment)}`, async (t) => {
+    const values: Readonly<Record<string, string>> = {
+      TOKEN,
+      FOLDER: REPOSITORY,
+      FILE: join(REPOSITORY, 'package.json'),
+    }
+    const parameters = words.split(' ').flatMap((word) => (word === '' ? [] : (values[word] ?? word)))
     const ended = await run(program, parameters, { LOG_LEVEL: 'ERROR', ...environment })
     t.equal(ended.status, status, ended.stderr)
     t.match(ended.stderr.trimEnd(), line)
@@ -216,10 +134,7 @@ t.test('read continues after a missing and a truncated file', async (t) => {
     stderr,
     /^posture-collector: CAPTURE_UNREADABLE \/nowhere\.pcap: no such file\nposture-collector: CAPTURE_DAMAGED \S+: byte \d+: found \d+ bytes, expected .*\n$/,
   )
-  const rows = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const rows = jsonLines(stdout)
   t.equal(rows.length, 92, 'the readable part is read')
   t.match(rows[0], {
     time: /^2026-/,
@@ -235,15 +150,8 @@ t.test('read prints every name, and counters whose sums match', async (t) => {
   const names = await run('collector', ['read', '--names', CAPTURE])
   t.equal(names.stdout.trim().split('\n').length, 129)
   const stats = await run('collector', ['read', '--stats', CAPTURE])
-  const counts = new Map(
-    stats.stdout
-      .trim()
-      .split('\n')
-      .map((line) => {
-        const { counter, count } = JSON.parse(line) as { counter: string; count: number }
-        return [counter, count] as const
-      }),
-  )
+  const rows = jsonLines<{ counter: string; count: number }>(stats.stdout)
+  const counts = new Map(rows.map(({ counter, count }) => [counter, count]))
   const classes = [...counts].filter(([counter]) => counter.startsWith('class '))
   t.equal(
     classes.reduce((sum, [, count]) => sum + count, 0),

@@ -5,7 +5,7 @@ import { HIDDEN_COUNTER_NAMES } from '../../engine/kernel/event/coverage-report.
 import { coverageJson } from '../../engine/scan/coverage.ts'
 import { frames } from '../captures/parties.ts'
 import { counters } from '../support/coverage.ts'
-import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { ipFrame, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { type CapturedFrame, pcapFile } from '../support/packets-pcap.ts'
 import { TcpStream } from '../support/packets-tcp-stream.ts'
@@ -26,12 +26,9 @@ const COLLECTED = counters({
  */
 function capture(clientPort: number): Buffer {
   const question = (name: string) =>
-    ethernet(
-      {},
-      ipv4(
-        { source: '10.0.0.7', destination: '192.0.2.53' },
-        udp({ sourcePort: clientPort, destinationPort: 53 }, dnsQuery([name])),
-      ),
+    ipFrame(
+      { source: '10.0.0.7', destination: '192.0.2.53' },
+      udp({ sourcePort: clientPort, destinationPort: 53 }, dnsQuery([name])),
     )
   const hellos = [
     {

@@ -13,7 +13,7 @@ import { httpsClient } from '../support/https.ts'
 import { admin, type RunningService, run, runAdmin, startService } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
 import { sendTcp } from '../support/syslog-sender.ts'
-import { rfc5424, squid } from '../support/syslog-service.ts'
+import { organizationWithToken, rfc5424, squid } from '../support/syslog-service.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
@@ -41,10 +41,9 @@ class Site {
   }
 
   async makeOrganization(): Promise<void> {
-    const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...this.data)
-    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...this.data)
-    this.organizationId = String(organization?.['id'])
-    this.token = String(token?.['token'])
+    const made = await organizationWithToken(this.#directory)
+    this.organizationId = made.organizationId
+    this.token = made.token
   }
 
   async start(t: Test): Promise<RunningService> {

@@ -1,15 +1,13 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Store } from '../../engine/store/store.ts'
-import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
-import { ethernet, ipv4, udp } from '../support/packets.ts'
-import { dnsQuery } from '../support/packets-dns.ts'
-import { framesAt, pcapFile } from '../support/packets-pcap.ts'
-import { admin, type Running, type RunningService, start, startService } from '../support/programs.ts'
+import { CaptureSite, HEALTH_PORT } from '../support/capture-site.ts'
+import { ip, skipNamespaces as skip } from '../support/namespace.ts'
+import { admin, type Running, start } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
 
 /**
@@ -17,13 +15,6 @@ import { until } from '../support/wait.ts'
  * that the collector captures.
  */
 
-interface Health {
-  readonly status: string
-  readonly reason?: string
-  readonly events_matched: number
-  readonly platforms_detected: number
-  readonly https_connected: boolean
-}
 interface Counters {
   readonly counters: readonly {
     counter: string
@@ -33,123 +24,35 @@ interface Counters {
   }[]
 }
 
-class Site {
-  readonly name: string
-  readonly inside: (...command: string[]) => string[]
-  readonly directory: string
-  readonly token: string
-  readonly #service: RunningService
-  readonly #healthPort: number
+let made = 0
+const makeSite = (t: Test): Promise<CaptureSite> => CaptureSite.make(t, `spslive${process.pid}x${made++}`)
 
-  private constructor(site: {
-    name: string
-    inside: Site['inside']
-    directory: string
-    token: string
-    service: RunningService
-    healthPort: number
-  }) {
-    this.name = site.name
-    this.inside = site.inside
-    this.directory = site.directory
-    this.token = site.token
-    this.#service = site.service
-    this.#healthPort = site.healthPort
-  }
-
-  static async make(t: Test): Promise<Site> {
-    const name = `spslive${process.pid}x${Site.#made++}`
-    const inside = namespace(t, name)
-    for (const which of ['all', 'default']) ip(...inside('sysctl', '-qw', `net.ipv6.conf.${which}.disable_ipv6=1`))
-    ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
-    for (const link of ['lo', 'near', 'far']) ip(...inside('ip', 'link', 'set', link, 'up'))
-    const directory = t.testdir()
-    const dataDirectory = join(directory, 'service')
-    const service = await startService(dataDirectory, [], {}, ['ip', ...inside()])
-    t.teardown(() => service.child.kill('SIGKILL'))
-    const data = ['--data-dir', dataDirectory]
-    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
-    return new Site({ name, inside, directory, token: String(token?.['token']), service, healthPort: 19_090 })
-  }
-  static #made = 0
-
-  /** A collector that captures on `far`. */
-  collector(
-    t: Test,
-    parameters: readonly string[] = [],
-    environment: NodeJS.ProcessEnv = {},
-    through: readonly string[] = [],
-  ): Running {
-    const service = this.#service
-    const args = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--event-window-seconds', '1']
-    const reach = [
-      '--endpoint',
-      '127.0.0.1',
-      '--https-port',
-      String(service.ingestPort),
-      '--service-fingerprint',
-      service.fingerprint,
-    ]
-    const variables = { SVC_TOKEN: this.token, HEALTH_PORT: String(this.#healthPort), ...environment }
-    const running = start('collector', [...args, ...reach, ...parameters], variables, [
-      'ip',
-      ...this.inside(...through),
-    ])
-    t.teardown(() => running.child.kill('SIGKILL'))
-    return running
-  }
-
-  get reach(): { readonly service: RunningService; readonly healthPort: number } {
-    return { service: this.#service, healthPort: this.#healthPort }
-  }
-
-  ask<A>(path: string): A {
-    return JSON.parse(this.text(path)) as A
-  }
-
-  text(path: string): string {
-    const url = `http://127.0.0.1:${this.#healthPort}${path}`
-    return execFileSync('ip', this.inside('curl', '-s', '--max-time', '2', url), { encoding: 'utf8' })
-  }
-
-  /** Waits until the health record satisfies the predicate. */
-  async until(what: string, holds: (health: Health) => boolean): Promise<Health> {
-    let last: unknown
-    for (let tries = 0; tries < 150; tries++) {
-      try {
-        const health = this.ask<Health>('/health')
-        last = health
-        if (health.status !== undefined && holds(health)) return health
-      } catch (error) {
-        last = (error as Error).message
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    throw new Error(`timed out waiting for ${what}: ${JSON.stringify(last)}`)
-  }
-
-  /** Sends DNS queries from the other end of the veth pair. */
-  play(names: readonly string[], ...more: string[]): void {
-    const frames = names.map((name, index) => {
-      const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }
-      return ethernet({}, ipv4(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name]))))
-    })
-    const path = join(this.directory, 'played.pcap')
-    writeFileSync(path, pcapFile(framesAt(Date.UTC(2026, 2, 3), frames)))
-    ip(...this.inside('tcpreplay', '-q', '--topspeed', '-i', 'near', ...more, path))
-  }
+/** A collector that captures on `far`. */
+function startCollector(
+  t: Test,
+  { inside, directory, service, token }: CaptureSite,
+  parameters: readonly string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+  through: readonly string[] = [],
+): Running {
+  const args = ['--interface', 'far', '--outbox', join(directory, 'outbox'), '--event-window-seconds', '1']
+  const reach = ['--endpoint', '127.0.0.1', '--https-port', `${service.ingestPort}`]
+  const all = [...args, ...reach, '--service-fingerprint', service.fingerprint, ...parameters]
+  const variables = { SVC_TOKEN: token, HEALTH_PORT: `${HEALTH_PORT}`, ...environment }
+  const running = start('collector', all, variables, ['ip', ...inside(...through)])
+  t.teardown(() => running.child.kill('SIGKILL'))
+  return running
 }
 
 t.test(
   'captured names are matched, stored and forwarded; the counters balance; root is dropped',
   { skip },
   async (t) => {
-    const site = await Site.make(t)
-    const collector = site.collector(t)
-    await site.until('the service', ({ https_connected }) => https_connected)
+    const site = await makeSite(t)
+    const collector = startCollector(t, site)
+    await site.untilHealth('the service', ({ https_connected }) => https_connected)
     site.play([...Array.from({ length: 300 }, () => 'claude.ai'), 'chatgpt.com', 'www.example.org'])
-    const health = await site.until('matches', ({ events_matched }) => events_matched === 301)
+    const health = await site.untilHealth('matches', ({ events_matched }) => events_matched === 301)
     t.match(health, {
       status: 'running',
       interface: 'far',
@@ -168,7 +71,7 @@ t.test(
 
     // The collector reads the kernel's counters once a second.
     await new Promise((resolve) => setTimeout(resolve, 1500))
-    const metrics = site.text('/metrics')
+    const metrics = site.get(HEALTH_PORT, '/metrics')
     t.match(metrics, /^posture_collector_names_total\{result="matched"\} 301$/m)
     t.match(metrics, /^posture_collector_packets_received_total 302$/m)
     t.match(metrics, /^posture_collector_matches_total\{method="dns"\} 301$/m)
@@ -190,30 +93,30 @@ t.test(
     t.notOk(stderr.includes('counters do not balance'), stderr)
     t.notOk(stderr.includes(site.token), 'no secret is logged')
 
-    const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', join(site.directory, 'service'))
+    const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', site.data)
     t.match(scan, { status: 'completed', events: 301, summary: { platforms_discovered: 2 } })
   },
 )
 
 t.test('health reports when the link goes down and up, and when it disappears and returns', { skip }, async (t) => {
-  const site = await Site.make(t)
+  const site = await makeSite(t)
   // After dropping root, a collector cannot open a new interface.
-  const collector = site.collector(t, ['--run-as', 'root'])
-  await site.until('the start', ({ status }) => status === 'running')
+  const collector = startCollector(t, site, ['--run-as', 'root'])
+  await site.untilHealth('the start', ({ status }) => status === 'running')
   ip(...site.inside('ip', 'link', 'set', 'far', 'down'))
-  t.match(await site.until('down', ({ status }) => status === 'degraded'), { reason: /^far is down/ })
+  t.match(await site.untilHealth('down', ({ status }) => status === 'degraded'), { reason: /^far is down/ })
   ip(...site.inside('ip', 'link', 'set', 'far', 'up'))
-  await site.until('up', ({ status }) => status === 'running')
+  await site.untilHealth('up', ({ status }) => status === 'running')
   ip(...site.inside('ip', 'link', 'delete', 'far'))
-  t.match(await site.until('gone', ({ status }) => status === 'degraded'), {
+  t.match(await site.untilHealth('gone', ({ status }) => status === 'degraded'), {
     reason: /^far(: the interface)? is gone|^far: no such interface/,
   })
   ip(...site.inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
   for (const link of ['near', 'far']) ip(...site.inside('ip', 'link', 'set', link, 'up'))
-  await site.until('back', ({ status }) => status === 'running')
+  await site.untilHealth('back', ({ status }) => status === 'running')
   site.play(['claude.ai'])
-  await site.until('a match', ({ events_matched }) => events_matched === 1)
-  const { counters } = site.ask<Counters>('/counters')
+  await site.untilHealth('a match', ({ events_matched }) => events_matched === 1)
+  const { counters } = JSON.parse(site.get(HEALTH_PORT, '/counters')) as Counters
   t.same(
     counters.map(({ counter, difference }) => [counter, difference]),
     ['packets', 'names', 'matches', 'events'].map((counter) => [counter, 0]),
@@ -262,9 +165,9 @@ t.test(
   'while the ring is full, /health takes at most 100 ms longer than an idle server, and every loss is counted',
   { skip },
   async (t) => {
-    const site = await Site.make(t)
-    const collector = site.collector(t, ['--capture-buffer-mb', '1', '--decode-workers', '0'])
-    await site.until('the start', ({ status }) => status === 'running')
+    const site = await makeSite(t)
+    const collector = startCollector(t, site, ['--capture-buffer-mb', '1', '--decode-workers', '0'])
+    await site.untilHealth('the start', ({ status }) => status === 'running')
     const node = (program: string, ...words: string[]) =>
       spawn('ip', site.inside(process.execPath, '--input-type=module', '-e', program, ...words), {
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -272,7 +175,7 @@ t.test(
     const idle = node(IDLE_SERVER)
     t.teardown(() => idle.kill())
     await once(idle.stdout, 'data')
-    const poller = node(POLLER, '19090', '3000')
+    const poller = node(POLLER, `${HEALTH_PORT}`, '3000')
     let polled = ''
     poller.stdout.setEncoding('utf8').on('data', (piece: string) => {
       polled += piece
@@ -301,7 +204,7 @@ t.test(
 )
 
 t.test('SIGHUP reloads the registry and the log level', { skip }, async (t) => {
-  const site = await Site.make(t)
+  const site = await makeSite(t)
   const registry = join(site.directory, 'registry.yaml')
   const environmentFile = join(site.directory, 'collector.env')
   const platform = (domain: string) => `
@@ -318,7 +221,7 @@ platforms:
 `
   writeFileSync(registry, platform('first.acme.example'))
   writeFileSync(environmentFile, 'LOG_LEVEL=WARNING\n')
-  const collector = site.collector(t, [
+  const collector = startCollector(t, site, [
     '--registry-file',
     registry,
     '--settings-file',
@@ -326,9 +229,9 @@ platforms:
     '--decode-workers',
     '1',
   ])
-  await site.until('the start', ({ status }) => status === 'running')
+  await site.untilHealth('the start', ({ status }) => status === 'running')
   site.play(['first.acme.example', 'second.acme.example'])
-  await site.until('the first match', ({ events_matched }) => events_matched === 1)
+  await site.untilHealth('the first match', ({ events_matched }) => events_matched === 1)
   t.notOk(collector.output.stderr.includes('"msg":"watching"'), 'INFO is not written')
   writeFileSync(registry, platform('second.acme.example'))
   writeFileSync(environmentFile, 'LOG_LEVEL=INFO\nSERVICE_CA_FILE=/etc/other.pem\n')
@@ -337,7 +240,7 @@ platforms:
   t.match(collector.output.stderr, /"settings":\["--service-ca-file"\]/)
   t.match(collector.output.stderr, /"logLevel":"INFO","msg":"reloaded"/)
   site.play(['first.acme.example', 'second.acme.example'])
-  const health = await site.until('the second match', ({ events_matched }) => events_matched === 2)
+  const health = await site.untilHealth('the second match', ({ events_matched }) => events_matched === 2)
   t.equal(health.platforms_detected, 1)
   writeFileSync(registry, 'platforms: [')
   collector.child.kill('SIGHUP')
@@ -347,31 +250,31 @@ platforms:
     /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded; the previous settings and registry stay active"/,
   )
   site.play(['second.acme.example'])
-  await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
+  await site.untilHealth('a match by the registry before', ({ events_matched }) => events_matched === 3)
 })
 
 t.test('SIGHUP during the start is not fatal and takes effect', { skip }, async (t) => {
-  const site = await Site.make(t)
+  const site = await makeSite(t)
   const environmentFile = join(site.directory, 'collector.env')
   writeFileSync(environmentFile, 'LOG_LEVEL=INFO\n')
-  const collector = site.collector(t, ['--settings-file', environmentFile])
+  const collector = startCollector(t, site, ['--settings-file', environmentFile])
   const hangUps = setInterval(() => {
     // Until Node runs the program, no signal handler is installed.
     if (collector.output.stderr.includes('registry loaded')) collector.child.kill('SIGHUP')
   }, 20)
-  await site.until('the start', ({ status }) => status === 'running')
+  await site.untilHealth('the start', ({ status }) => status === 'running')
   clearInterval(hangUps)
   site.play(['claude.ai'])
-  await site.until('a match', ({ events_matched }) => events_matched === 1)
+  await site.untilHealth('a match', ({ events_matched }) => events_matched === 1)
   await until('the settings', () => collector.output.stderr.includes('"msg":"reloaded"'))
 })
 
 t.test('with the outbox in memory, root is dropped and nothing is written to disk', { skip }, async (t) => {
-  const site = await Site.make(t)
-  const collector = site.collector(t, ['--outbox', 'memory'])
-  await site.until('the service', ({ https_connected }) => https_connected)
+  const site = await makeSite(t)
+  const collector = startCollector(t, site, ['--outbox', 'memory'])
+  await site.untilHealth('the service', ({ https_connected }) => https_connected)
   site.play(['claude.ai', 'chatgpt.com'])
-  await site.until('matches', ({ events_matched }) => events_matched === 2)
+  await site.untilHealth('matches', ({ events_matched }) => events_matched === 2)
   collector.child.kill('SIGTERM')
   const { status, stderr } = await collector.ended
   t.equal(status, 0, stderr)
@@ -382,29 +285,29 @@ t.test('with the outbox in memory, root is dropped and nothing is written to dis
 })
 
 t.test('the collector runs under nsenter, where /sys belongs to another namespace', { skip }, async (t) => {
-  const site = await Site.make(t)
-  const { service, healthPort } = site.reach
+  const site = await makeSite(t)
+  const { service } = site
   const args = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
-  const enter = ['nsenter', `--net=/run/netns/${site.name}`, 'env', '-u', 'NODE_OPTIONS']
+  const enter = ['nsenter', `--net=/run/netns/${site.network}`, 'env', '-u', 'NODE_OPTIONS']
   const trust = ['--endpoint', '127.0.0.1', '--service-fingerprint', service.fingerprint]
-  const variables = { SVC_TOKEN: site.token, HEALTH_PORT: String(healthPort) }
+  const variables = { SVC_TOKEN: site.token, HEALTH_PORT: `${HEALTH_PORT}` }
   const collector = start('collector', [...args, ...trust], variables, enter)
   t.teardown(() => collector.child.kill('SIGKILL'))
-  await site.until('the start', ({ status }) => status === 'running')
+  await site.untilHealth('the start', ({ status }) => status === 'running')
   site.play(['claude.ai'])
-  await site.until('a match', ({ events_matched }) => events_matched === 1)
+  await site.untilHealth('a match', ({ events_matched }) => events_matched === 1)
 })
 
 t.test(
   'a root user who cannot change users, as in a container with only CAP_NET_RAW, continues',
   { skip },
   async (t) => {
-    const site = await Site.make(t)
-    const collector = site.collector(t, [], {}, ['setpriv', '--bounding-set=-all,+net_raw', '--inh-caps=-all'])
-    await site.until('the start', ({ status }) => status === 'running')
+    const site = await makeSite(t)
+    const collector = startCollector(t, site, [], {}, ['setpriv', '--bounding-set=-all,+net_raw', '--inh-caps=-all'])
+    await site.untilHealth('the start', ({ status }) => status === 'running')
     t.match(readFileSync(`/proc/${collector.child.pid}/status`, 'utf8'), /^CapEff:\t0000000000002000$/m)
     site.play(['claude.ai'])
-    await site.until('a match', ({ events_matched }) => events_matched === 1)
+    await site.untilHealth('a match', ({ events_matched }) => events_matched === 1)
     t.notOk(collector.output.stderr.includes('root privileges are dropped'))
     collector.child.kill('SIGTERM')
     t.equal((await collector.ended).status, 0)
@@ -415,11 +318,11 @@ t.test(
   'SIGTERM ends the collector within ten seconds while the service is unavailable; events wait on disk',
   { skip },
   async (t) => {
-    const site = await Site.make(t)
-    const collector = site.collector(t, ['--https-port', '1'])
-    await site.until('the start', ({ status }) => status === 'running')
+    const site = await makeSite(t)
+    const collector = startCollector(t, site, ['--https-port', '1'])
+    await site.untilHealth('the start', ({ status }) => status === 'running')
     site.play(['claude.ai'])
-    await site.until('a match', ({ events_matched }) => events_matched === 1)
+    await site.untilHealth('a match', ({ events_matched }) => events_matched === 1)
     const start = performance.now()
     collector.child.kill('SIGTERM')
     const { status, stderr } = await collector.ended
@@ -430,81 +333,51 @@ t.test(
 )
 
 t.test('each failure to start is one error line', { skip }, async (t) => {
-  const site = await Site.make(t)
-  const first = site.collector(t)
+  const site = await makeSite(t)
+  const first = startCollector(t, site)
   const sharedDirectory = join(site.directory, 'shared')
   mkdirSync(sharedDirectory)
   writeFileSync(join(sharedDirectory, 'of another program'), '')
-  await site.until('the start', ({ status }) => status === 'running')
-  const rows: readonly {
-    args: readonly string[]
-    environment?: NodeJS.ProcessEnv
-    status: number
-    expected: RegExp
-  }[] = [
-    { args: [], status: 4, expected: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is in use/ },
-    {
-      args: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
-      environment: { HEALTH_PORT: '0' },
-      status: 4,
-      expected: /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
-    },
-    {
-      args: ['--outbox', sharedDirectory],
-      environment: { HEALTH_PORT: '0' },
-      status: 4,
-      expected:
-        /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
-    },
-    {
-      args: ['--capture-filter', 'not vlan'],
-      environment: { HEALTH_PORT: '0' },
-      status: 2,
-      expected: /^posture-collector: USAGE --capture-filter: "not vlan": "vlan" is not supported/,
-    },
-    {
-      args: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
-      environment: { HEALTH_PORT: '0' },
-      status: 2,
-      expected: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
-    },
-    {
-      args: ['--capture-filter', 'ip and ip6'],
-      environment: { HEALTH_PORT: '0' },
-      status: 2,
-      expected: /^posture-collector: USAGE --capture-filter: "ip and ip6": .*rejects all packets/,
-    },
-    {
-      args: ['--interface', 'fra'],
-      environment: { HEALTH_PORT: '0' },
-      status: 4,
-      expected: /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/,
-    },
-    {
-      args: ['--run-as', 'nobody-at-all'],
-      environment: { HEALTH_PORT: '0' },
-      status: 2,
-      expected: /^posture-collector: USAGE --run-as: no user "nobody-at-all"/,
-    },
-    {
-      args: ['--capture-buffer-mb', '0'],
-      status: 2,
-      expected: /^posture-collector: USAGE --capture-buffer-mb: expected a whole number from 1 to 1024, found "0"/,
-    },
-    {
-      args: ['--settings-file', '/none'],
-      status: 2,
-      expected: /^posture-collector: USAGE --settings-file \/none: no such file/,
-    },
+  await site.untilHealth('the start', ({ status }) => status === 'running')
+  const elsewhere = { HEALTH_PORT: '0' }
+  const manyPorts = Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')
+  const rows: readonly (readonly [
+    args: readonly string[],
+    status: number,
+    expected: RegExp,
+    own?: NodeJS.ProcessEnv,
+  ])[] = [
+    [[], 4, /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:9090 is in use/, {}],
+    [
+      ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
+      4,
+      /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
+    ],
+    [
+      ['--outbox', sharedDirectory],
+      4,
+      /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
+    ],
+    [['--capture-filter', 'not vlan'], 2, /USAGE --capture-filter: "not vlan": "vlan" is not supported/],
+    [['--tls-ports', manyPorts], 2, /USAGE the filter does not fit the kernel: 9\d ports or ranges/],
+    [['--capture-filter', 'ip and ip6'], 2, /USAGE --capture-filter: "ip and ip6": .*rejects all packets/],
+    [['--interface', 'fra'], 4, /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/],
+    [['--run-as', 'nobody-at-all'], 2, /^posture-collector: USAGE --run-as: no user "nobody-at-all"/],
+    [
+      ['--capture-buffer-mb', '0'],
+      2,
+      /^posture-collector: USAGE --capture-buffer-mb: expected a whole number from 1 to 1024, found "0"/,
+    ],
+    [['--settings-file', '/none'], 2, /^posture-collector: USAGE --settings-file \/none: no such file/],
   ]
-  for (const [index, { args, environment, status, expected }] of rows.entries()) {
-    const refused = site.collector(t, ['--outbox', join(site.directory, `other${index}`), ...args], environment)
+  for (const [index, [args, status, expected, own = elsewhere]] of rows.entries()) {
+    const refused = startCollector(t, site, ['--outbox', join(site.directory, `other${index}`), ...args], own)
     const ended = await refused.ended
     const [line = ''] = ended.stderr.split('\n').filter((each) => each.startsWith('posture-collector:'))
     t.match(line, expected)
     t.equal(ended.status, status)
   }
-  const wrong = site.collector(t, ['--outbox', join(site.directory, 'wrong')], {
+  const wrong = startCollector(t, site, ['--outbox', join(site.directory, 'wrong')], {
     HEALTH_PORT: '0',
     SVC_TOKEN: `svc_mt_${'0'.repeat(48)}`,
   })
@@ -519,30 +392,30 @@ t.test(
   'a capturing collector reports its coverage early and at the end; another start is another sensor',
   { skip },
   async (t) => {
-    const site = await Site.make(t)
+    const site = await makeSite(t)
     const reported = () => {
-      const store = new Store(join(site.directory, 'service'), { mustExist: true })
+      const store = new Store(site.data, { mustExist: true })
       const [acme] = store.organizations.all()
       const { sensors, counters } = store.coverage.sumSince(acme?.id ?? '', 0)
       void store.close()
       return { sensors, packets: counters.packets, names: counters.names }
     }
-    const first = site.collector(t)
-    await site.until('the service', ({ https_connected }) => https_connected)
+    const first = startCollector(t, site)
+    await site.untilHealth('the service', ({ https_connected }) => https_connected)
     site.play(['claude.ai', 'www.example.org', 'www.example.net'])
-    while (!/^posture_collector_coverage_reports_total\{outcome="sent"\} 1$/m.test(site.text('/metrics')))
+    while (!/^posture_collector_coverage_reports_total\{outcome="sent"\} 1$/m.test(site.get(HEALTH_PORT, '/metrics')))
       await later(100)
     t.same(reported(), { sensors: 1, packets: 3, names: 3 })
     // Less than ten seconds before the last report.
     site.play(['claude.ai', 'www.example.org'])
-    await site.until('the others', ({ events_matched }) => events_matched === 2)
+    await site.untilHealth('the others', ({ events_matched }) => events_matched === 2)
     first.child.kill('SIGTERM')
     t.equal((await first.ended).status, 0)
     t.same(reported(), { sensors: 1, packets: 5, names: 5 })
-    const second = site.collector(t)
-    await site.until('the service', ({ https_connected }) => https_connected)
+    const second = startCollector(t, site)
+    await site.untilHealth('the service', ({ https_connected }) => https_connected)
     site.play(['claude.ai'])
-    await site.until('one more', ({ events_matched }) => events_matched === 1)
+    await site.untilHealth('one more', ({ events_matched }) => events_matched === 1)
     second.child.kill('SIGTERM')
     t.equal((await second.ended).status, 0)
     t.same(reported(), { sensors: 2, packets: 6, names: 6 })

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { Store } from '../../engine/store/store.ts'
 import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
-import { admin, forwardArgs, type Running, runAdmin, start, startService } from '../support/programs.ts'
+import { admin, forwardArgs, type Running, runAdmin, start } from '../support/programs.ts'
 import {
   BUILT_IN_VERSION,
   FIRST_KEY,
@@ -16,6 +16,7 @@ import {
   SECOND_KEY,
   writeRoot,
 } from '../support/registry-updates.ts'
+import { startSite } from '../support/service-site.ts'
 import { until } from '../support/wait.ts'
 
 /*
@@ -28,18 +29,12 @@ const NEW = newPlatform('new-llm', HOST)
 async function madeSite(t: Test) {
   const inside = namespace(t, `spsreg${process.pid}x${made++}`)
   ip(...inside('ip', 'link', 'set', 'lo', 'up'))
-  const directory = t.testdir()
-  const dataDirectory = join(directory, 'service')
+  const { directory, dataDirectory, data, service, token } = await startSite(t, [], { through: ['ip', ...inside()] })
   const outbox = join(directory, 'outbox')
-  const service = await startService(dataDirectory, [], {}, ['ip', ...inside()])
-  t.teardown(() => service.child.kill('SIGKILL'))
-  const data = ['--data-dir', dataDirectory]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
   const root = writeRoot(directory)
   const collector = (environment: NodeJS.ProcessEnv = {}): Running => {
     const flags = ['--interface', 'lo', '--outbox', outbox, '--event-window-seconds', '0', '--dns-ports', '5353']
-    const variables = { SVC_TOKEN: String(token?.['token']), HEALTH_PORT: '19090', ...environment }
+    const variables = { SVC_TOKEN: token, HEALTH_PORT: '19090', ...environment }
     const running = start('collector', [...flags, '--registry-root', root, ...forwardArgs(service)], variables, [
       'ip',
       ...inside(),

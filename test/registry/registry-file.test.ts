@@ -49,269 +49,103 @@ t.test('the example in docs/reference/registry.md is valid as it is', async (t) 
   )
 })
 
-const faulty: { name: string; file: () => string; entry: string; field: string; problem: RegExp }[] = [
-  {
-    name: 'no such file',
-    file: () => join(folder, 'none.yaml'),
-    entry: '',
-    field: '',
-    problem: /none\.yaml: no such file$/,
-  },
-  { name: 'a folder', file: () => folder, entry: '', field: '', problem: /: is a directory$/ },
-  { name: 'broken YAML', file: () => fileOf('platforms: [}'), entry: '', field: '', problem: /\.yaml:1: / },
-  { name: 'broken JSON', file: () => fileOf('{', 'json'), entry: '', field: '', problem: /JSON/ },
-  {
-    name: 'YAML that expands aliases exponentially',
-    file: () => fileOf(bomb()),
-    entry: '',
-    field: '',
-    problem: /alias/i,
-  },
-  { name: 'an empty file', file: () => fileOf(''), entry: '', field: '', problem: /expected object/ },
-  { name: 'a list', file: () => fileOf('- a'), entry: '', field: '', problem: /expected object/ },
-  {
-    name: 'an unknown field of the file',
-    file: () => jsonFile({ platform: [] }),
-    entry: '',
-    field: 'platform',
-    problem: /unknown key/,
-  },
-  {
-    name: 'platforms that are not a list',
-    file: () => jsonFile({ platforms: {} }),
-    entry: '',
-    field: 'platforms',
-    problem: /expected array/,
-  },
-  {
-    name: 'an entry that is a text',
-    file: () => jsonFile({ platforms: ['x'] }),
-    entry: 'platforms[0]',
-    field: '',
-    problem: /expected object/,
-  },
-  {
-    name: 'no id',
-    file: () => jsonFile({ platforms: [corp, { ...corp, id: undefined }] }),
-    entry: 'platforms[1]',
-    field: 'id',
-    problem: /is missing; expected string/,
-  },
-  {
-    name: 'an id in upper case',
-    file: () => jsonFile({ platforms: [{ ...corp, id: 'Corp' }] }),
-    entry: 'platforms[0]',
-    field: 'id',
-    problem: /lower-case/,
-  },
-  {
-    name: 'a missing field of a new platform',
-    file: () => jsonFile({ platforms: [{ ...corp, vendor: undefined }] }),
-    entry: 'corp-llm',
-    field: 'vendor',
-    problem: /is missing; expected string/,
-  },
-  {
-    name: 'a misspelled field',
-    file: () => jsonFile({ platforms: [{ ...corp, vender: 'x' }] }),
-    entry: 'corp-llm',
-    field: 'vender',
-    problem: /unknown key/,
-  },
-  {
-    name: 'an unknown type',
-    file: () => jsonFile({ platforms: [{ ...corp, platform_type: 'chat' }] }),
-    entry: 'corp-llm',
-    field: 'platform_type',
-    problem: /llm_chat/,
-  },
-  {
-    name: 'a name with a line break',
-    file: () => jsonFile({ platforms: [{ ...corp, name: 'a\nb' }] }),
-    entry: 'corp-llm',
-    field: 'name',
-    problem: /one line/,
-  },
-  {
-    name: 'a url with another scheme',
-    file: () => jsonFile({ platforms: [{ ...corp, url: 'javascript:alert(1)' }] }),
-    entry: 'corp-llm',
-    field: 'url',
-    problem: /URL/,
-  },
-  {
-    name: 'a score above 100',
-    file: () => jsonFile({ platforms: [{ ...corp, risk: { score: 101, why: 'x' } }] }),
-    entry: 'corp-llm',
-    field: 'risk.score',
-    problem: /100/,
-  },
-  {
-    name: 'no source',
-    file: () => jsonFile({ platforms: [{ ...corp, source: [] }] }),
-    entry: 'corp-llm',
-    field: 'source',
-    problem: />=1/,
-  },
-  {
-    name: 'no domain',
-    file: () => jsonFile({ platforms: [{ ...corp, domains: [] }] }),
-    entry: 'corp-llm',
-    field: 'domains',
-    problem: />=1/,
-  },
-  {
-    name: 'a domain in upper case',
-    file: () => jsonFile(withDomain({ domain: 'LLM.corp.example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /lower case/,
-  },
-  {
-    name: 'a Unicode domain',
-    file: () => jsonFile(withDomain({ domain: 'b\u00fccher.example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /A-labels/,
-  },
-  {
-    name: 'an IP address',
-    file: () => jsonFile(withDomain({ domain: '192.0.2.1' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /IP address/,
-  },
-  {
-    name: 'a top-level domain',
-    file: () => jsonFile(withDomain({ domain: 'example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /single label/,
-  },
-  {
-    name: 'a label of 64 characters',
-    file: () => jsonFile(withDomain({ domain: `${'a'.repeat(64)}.example` })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /at most 63/,
-  },
-  {
-    name: 'a name of 254 characters',
-    file: () => jsonFile(withDomain({ domain: `${'a.'.repeat(124)}exampl` })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /at most 253/,
-  },
-  {
-    name: 'an underscore',
-    file: () => jsonFile(withDomain({ domain: 'a_b.example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /the label "a_b"/,
-  },
-  {
-    name: 'a star in a suffix',
-    file: () => jsonFile(withDomain({ domain: '*.corp.example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /the label "\*"/,
-  },
-  {
-    name: 'a pattern without a star',
-    file: () => jsonFile(withDomain({ match: 'pattern' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /needs a \*/,
-  },
-  {
-    name: 'a pattern for the last label',
-    file: () => jsonFile(withDomain({ match: 'pattern', domain: 'corp.*' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /last label/,
-  },
-  {
-    name: 'two adjacent stars',
-    file: () => jsonFile(withDomain({ match: 'pattern', domain: '**.corp.example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /\*\*/,
-  },
-  {
-    name: 'hyphens as in an A-label, without one',
-    file: () => jsonFile(withDomain({ domain: 'ab--c.example' })),
-    entry: 'corp-llm',
-    field: 'domains[0].domain',
-    problem: /A-labels/,
-  },
-  {
-    name: 'an unknown match',
-    file: () => jsonFile(withDomain({ match: 'regex' })),
-    entry: 'corp-llm',
-    field: 'domains[0].match',
-    problem: /suffix/,
-  },
-  {
-    name: 'an unknown role',
-    file: () => jsonFile(withDomain({ role: 'admin' })),
-    entry: 'corp-llm',
-    field: 'domains[0].role',
-    problem: /web/,
-  },
-  {
-    name: 'specificity 0',
-    file: () => jsonFile(withDomain({ specificity: 0 })),
-    entry: 'corp-llm',
-    field: 'domains[0].specificity',
-    problem: />0/,
-  },
-  {
-    name: 'an unknown purpose',
-    file: () => jsonFile(withDomain({ purpose: 'fun' })),
-    entry: 'corp-llm',
-    field: 'domains[0].purpose',
-    problem: /widget/,
-  },
-  {
-    name: 'a widget with the specificity of use',
-    file: () => jsonFile(withDomain({ purpose: 'widget', specificity: 0.6 })),
-    entry: 'corp-llm',
-    field: 'domains[0].specificity',
-    problem: /less than 0.6 for the purpose widget/,
-  },
-  {
-    name: 'a duplicate domain',
-    file: () => jsonFile({ platforms: [{ ...corp, domains: [domain, domain] }] }),
-    entry: 'corp-llm',
-    field: 'domains[1].domain',
-    problem: /already listed under corp-llm/,
-  },
-  {
-    name: 'a duplicate id',
-    file: () => jsonFile({ platforms: [corp, { id: 'corp-llm', name: 'Other' }] }),
-    entry: 'corp-llm',
-    field: 'id',
-    problem: /twice/,
-  },
-  {
-    name: 'an unknown id under disable',
-    file: () => jsonFile({ disable: ['nobody'] }),
-    entry: 'nobody',
-    field: 'disable[0]',
-    problem: /no built-in platform/,
-  },
-  {
-    name: 'an id both changed and disabled',
-    file: () => jsonFile({ platforms: [{ id: 'claude', name: 'x' }], disable: ['claude'] }),
-    entry: 'claude',
-    field: 'id',
-    problem: /disabled/,
-  },
+/** The wrong file, and the entry and the field of its fault. */
+const FILES: readonly (readonly [name: string, file: () => string, entry: string, field: string, problem: RegExp])[] = [
+  ['no such file', () => join(folder, 'none.yaml'), '', '', /none\.yaml: no such file$/],
+  ['a folder', () => folder, '', '', /: is a directory$/],
+  ['broken YAML', () => fileOf('platforms: [}'), '', '', /\.yaml:1: /],
+  ['broken JSON', () => fileOf('{', 'json'), '', '', /JSON/],
+  ['YAML that expands aliases exponentially', () => fileOf(bomb()), '', '', /alias/i],
+  ['an empty file', () => fileOf(''), '', '', /expected object/],
+  ['a list', () => fileOf('- a'), '', '', /expected object/],
+  ['an unknown field of the file', () => jsonFile({ platform: [] }), '', 'platform', /unknown key/],
+  ['platforms that are not a list', () => jsonFile({ platforms: {} }), '', 'platforms', /expected array/],
+  ['an entry that is a text', () => jsonFile({ platforms: ['x'] }), 'platforms[0]', '', /expected object/],
+  [
+    'no id',
+    () => jsonFile({ platforms: [corp, { ...corp, id: undefined }] }),
+    'platforms[1]',
+    'id',
+    /is missing; expected string/,
+  ],
+  ['an id in upper case', () => jsonFile({ platforms: [{ ...corp, id: 'Corp' }] }), 'platforms[0]', 'id', /lower-case/],
+  [
+    'a duplicate id',
+    () => jsonFile({ platforms: [corp, { id: 'corp-llm', name: 'Other' }] }),
+    'corp-llm',
+    'id',
+    /twice/,
+  ],
+  [
+    'an unknown id under disable',
+    () => jsonFile({ disable: ['nobody'] }),
+    'nobody',
+    'disable[0]',
+    /no built-in platform/,
+  ],
+  [
+    'an id both changed and disabled',
+    () => jsonFile({ platforms: [{ id: 'claude', name: 'x' }], disable: ['claude'] }),
+    'claude',
+    'id',
+    /disabled/,
+  ],
+]
+
+/** A change that makes the platform wrong. */
+const PLATFORMS: readonly (readonly [name: string, change: object, field: string, problem: RegExp])[] = [
+  ['a missing field of a new platform', { vendor: undefined }, 'vendor', /is missing; expected string/],
+  ['a misspelled field', { vender: 'x' }, 'vender', /unknown key/],
+  ['an unknown type', { platform_type: 'chat' }, 'platform_type', /llm_chat/],
+  ['a name with a line break', { name: 'a\nb' }, 'name', /one line/],
+  ['a url with another scheme', { url: 'javascript:alert(1)' }, 'url', /URL/],
+  ['a score above 100', { risk: { score: 101, why: 'x' } }, 'risk.score', /100/],
+  ['no source', { source: [] }, 'source', />=1/],
+  ['no domain', { domains: [] }, 'domains', />=1/],
+  ['a duplicate domain', { domains: [domain, domain] }, 'domains[1].domain', /already listed under corp-llm/],
+]
+
+/** A change that makes the domain of the platform wrong. */
+const DOMAINS: readonly (readonly [name: string, change: object, field: string, problem: RegExp])[] = [
+  ['a domain in upper case', { domain: 'LLM.corp.example' }, 'domain', /lower case/],
+  ['a Unicode domain', { domain: 'b\u00fccher.example' }, 'domain', /A-labels/],
+  ['an IP address', { domain: '192.0.2.1' }, 'domain', /IP address/],
+  ['a top-level domain', { domain: 'example' }, 'domain', /single label/],
+  ['a label of 64 characters', { domain: `${'a'.repeat(64)}.example` }, 'domain', /at most 63/],
+  ['a name of 254 characters', { domain: `${'a.'.repeat(124)}exampl` }, 'domain', /at most 253/],
+  ['an underscore', { domain: 'a_b.example' }, 'domain', /the label "a_b"/],
+  ['a star in a suffix', { domain: '*.corp.example' }, 'domain', /the label "\*"/],
+  ['a pattern without a star', { match: 'pattern' }, 'domain', /needs a \*/],
+  ['a pattern for the last label', { match: 'pattern', domain: 'corp.*' }, 'domain', /last label/],
+  ['two adjacent stars', { match: 'pattern', domain: '**.corp.example' }, 'domain', /\*\*/],
+  ['hyphens as in an A-label, without one', { domain: 'ab--c.example' }, 'domain', /A-labels/],
+  ['an unknown match', { match: 'regex' }, 'match', /suffix/],
+  ['an unknown role', { role: 'admin' }, 'role', /web/],
+  ['specificity 0', { specificity: 0 }, 'specificity', />0/],
+  ['an unknown purpose', { purpose: 'fun' }, 'purpose', /widget/],
+  [
+    'a widget with the specificity of use',
+    { purpose: 'widget', specificity: 0.6 },
+    'specificity',
+    /less than 0.6 for the purpose widget/,
+  ],
+]
+
+const faulty = [
+  ...FILES,
+  ...PLATFORMS.map(
+    ([name, change, field, problem]) =>
+      [name, () => jsonFile({ platforms: [{ ...corp, ...change }] }), 'corp-llm', field, problem] as const,
+  ),
+  ...DOMAINS.map(
+    ([name, change, field, problem]) =>
+      [name, () => jsonFile(withDomain(change)), 'corp-llm', `domains[0].${field}`, problem] as const,
+  ),
 ]
 
 t.test('a fault names file, entry and field, and the built-in registry stays active', async (t) => {
   const builtIn = loadCatalog()
-  for (const { name, file, entry, field, problem } of faulty) {
+  for (const [name, file, entry, field, problem] of faulty) {
     const path = file()
     const { catalog, fault } = loadCatalogOrBuiltIn({ file: path })
     if (!(fault instanceof RegistryFileError)) {

@@ -1,5 +1,4 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, STATUS_CODES } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Administration } from '../../engine/admin/administration.ts'
 import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-settings.ts'
@@ -12,6 +11,7 @@ import { SecretsKey } from '../../engine/kernel/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import type { AlertChannel } from '../../engine/store/alert-channels.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
+import { listenOn } from './free-port.ts'
 import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from './store.ts'
 
 interface Test {
@@ -158,10 +158,5 @@ export async function webhookReceiver(t: Test): Promise<Receiver> {
     response.writeHead(status, reason, headers).end(text)
   }
   const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return Object.assign(receiver, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/alerts` })
+  return Object.assign(receiver, { url: `http://127.0.0.1:${await listenOn(t, server)}/alerts` })
 }

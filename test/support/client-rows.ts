@@ -1,4 +1,4 @@
-import { run } from './programs.ts'
+import { jsonLines, run } from './programs.ts'
 
 /** A row of `posture-collector read --names`. */
 export interface NameRow {
@@ -13,10 +13,7 @@ export interface NameRow {
 export async function nameRows(capture: string, ...options: string[]): Promise<readonly NameRow[]> {
   const { status, stdout, stderr } = await run('collector', ['read', '--names', ...options, capture])
   if (status !== 0) throw new Error(stderr)
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as NameRow)
+  return jsonLines<NameRow>(stdout)
 }
 
 /** The lines that are in one list more often than in the other. */

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { request } from 'undici'
 import { packBatch } from '../../engine/kernel/event/event.ts'
-import type { Brokers } from './brokers.ts'
+import { Brokers } from './brokers.ts'
 import { type Answer, httpsClient } from './https.ts'
 import { PROGRAMS, type RunningService, startServiceCommand } from './programs.ts'
 import { Sender } from './store.ts'
+import { testFolder } from './test-folder.ts'
 import { until } from './wait.ts'
 
 /** The smallest log that nodes create: three streams of brokers on one disk. */
@@ -19,6 +20,22 @@ export interface TestNodeOptions {
   readonly environment?: NodeJS.ProcessEnv
   /** Default: loopback, with a certificate of its own. */
   readonly machine?: NodeMachine
+}
+
+/** Brokers, and nodes with these names that use them. The nodes end with the test; a failed one shows their logs. */
+export async function makeCluster<N extends readonly string[]>(
+  t: { testdir(): string; teardown(work: () => unknown): void; passing(): boolean; comment(text: string): void },
+  names: readonly [...N],
+  options: TestNodeOptions = {},
+): Promise<{ directory: string; brokers: Brokers; nodes: { [I in keyof N]: TestNode } }> {
+  const directory = testFolder(t)
+  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
+  const nodes = names.map((name) => new TestNode(name, directory, brokers, options))
+  t.teardown(async () => {
+    await Promise.all(nodes.map((node) => node.kill()))
+    if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
+  })
+  return { directory, brokers, nodes: nodes as { [I in keyof N]: TestNode } }
 }
 
 /** Where a node runs. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { parse } from 'csv-parse/sync'
 import { loadAssets } from '../../console/assets.ts'
 import { ChangeSender } from '../../console/change-sender.ts'
 import { ConsoleWriter } from '../../console/console.ts'
@@ -16,14 +17,13 @@ import type { BodyPace } from '../../engine/http/port.ts'
 import type { Logger } from '../../engine/kernel/process/log.ts'
 import { type Network, networkOf } from '../../engine/kernel/process/network.ts'
 import { secretsKeyFile } from '../../engine/kernel/process/secrets-key.ts'
-import { runScan } from '../../engine/scan/scan-runner.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import type { Session } from '../../engine/store/users.ts'
 import { type Answer, serve, type TestServer } from './https.ts'
-import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from './store.ts'
+import { makeOrganization, openStore, quietLog, Sender, scanEvents, type TestStore } from './store.ts'
 
 export interface TestConsole extends TestStore {
   readonly server: TestServer
@@ -141,11 +141,10 @@ export async function serveConsole(
 const sender = new Sender()
 
 /** Buffers an event a minute ago for each name, each from another client, and runs a scan. */
-export function scanWith({ store, clock, organization }: TestConsole, names: readonly string[]): void {
-  const atMs = clock.nowMs() - 60_000
+export function scanWith(site: TestConsole, names: readonly string[]): void {
+  const atMs = site.clock.nowMs() - 60_000
   const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
-  store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, registries, organization.id, 'schedule', clock)
+  scanEvents(site, site.organization, events)
 }
 
 function newSession(userId: string, organizationId: string, secret: string, nowMs: number): Session {
@@ -167,6 +166,11 @@ export class Browser {
 
   get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
     return this.#ask(path, 'GET', headers)
+  }
+
+  /** The rows of a CSV file, by heading. */
+  async rows(path: string): Promise<Record<string, string>[]> {
+    return parse((await this.get(path)).text, { columns: true }) as Record<string, string>[]
   }
 
   /** Posts a form from a page of the console. */

@@ -25,6 +25,7 @@ export function redirectUriOf({ origin, organization }: Pick<TestConsole, 'origi
   return origin + callbackPath(organization.id)
 }
 
+/** A console and a provider, at which Ada is signed in. */
 export async function serveBoth(
   t: Parameters<typeof serveConsole>[0],
   options: ConsoleOptions & Partial<ProviderOptions> = {},
@@ -33,6 +34,7 @@ export async function serveBoth(
   // ID tokens have the time of this machine.
   site.clock.set(Date.now())
   const provider = await openidProvider(t, { ...options, redirectUri: redirectUriOf(site) })
+  provider.account = ADA
   setProvider(site, provider)
   return { ...site, provider }
 }

@@ -1,7 +1,7 @@
 /**
  * Builders of packets, in the terms of the protocols. Each takes its payload, so that a packet
- * reads from the outside in: `ethernet({}, ipv4({ source, destination }, udp({ sourcePort,
- * destinationPort: 53 }, dnsQuery(['example.org']))))`.
+ * reads from the outside in: `ipFrame({ source, destination }, udp({ sourcePort,
+ * destinationPort: 53 }, dnsQuery(['example.org'])))`.
  */
 
 /** IANA Assigned Internet Protocol Numbers */
@@ -75,6 +75,11 @@ export function ethernet(addresses: { source?: string; destination?: string }, p
     u16(packet.etherType),
     packet.bytes,
   ])
+}
+
+/** An Ethernet frame with an IP packet, of the version that its addresses have. */
+export function ipFrame(fields: Ipv4Fields & Ipv6Fields, payload: Transport): Buffer {
+  return ethernet({}, fields.source.includes(':') ? ipv6(fields, payload) : ipv4(fields, payload))
 }
 
 /** IEEE 802.1Q. `tag` is the EtherType of the tag. */

@@ -82,10 +82,12 @@ export function run(
 export async function admin(...args: string[]): Promise<AdminRow[]> {
   const { status, stdout, stderr } = await runAdmin(args)
   if (status !== 0) throw new Error(`posture-admin ${args.join(' ')}: ${status} ${stderr}`)
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as AdminRow)
+  return jsonLines<AdminRow>(stdout)
+}
+
+/** The rows that a program printed as lines of JSON. */
+export function jsonLines<Row = Record<string, unknown>>(text: string): Row[] {
+  return text.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as Row)))
 }
 
 /**

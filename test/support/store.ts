@@ -6,7 +6,7 @@ import { findingLine } from '../../engine/check/walk.ts'
 import { type Event, eventId } from '../../engine/kernel/event/event.ts'
 import type { Clock } from '../../engine/kernel/process/clock.ts'
 import { createLogger } from '../../engine/kernel/process/log.ts'
-import { ScanRunner } from '../../engine/scan/scan-runner.ts'
+import { runScan, ScanRunner } from '../../engine/scan/scan-runner.ts'
 import type { ScanExecutor } from '../../engine/scan/schedule.ts'
 import type { Organization, Plan } from '../../engine/store/organizations.ts'
 import type { Registries } from '../../engine/store/registry-in-force.ts'
@@ -66,6 +66,12 @@ export function testClock(startMs: number): TestStore['clock'] {
       nowMs += ms
     },
   }
+}
+
+/** Buffers events of an organization, and scans. */
+export function scanEvents({ store, clock }: TestStore, { id }: Organization, events: readonly Event[]): void {
+  store.environment.write(() => store.buffer.append(id, events))
+  runScan(store, registries, id, 'schedule', clock)
 }
 
 /** Runs scans in the test's own thread. */

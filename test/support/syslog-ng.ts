@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
 import { freePort } from './free-port.ts'
+import { jsonLines } from './programs.ts'
 import { killSyslogNg, startSyslogNgProcess } from './syslog-ng-process.ts'
 import { testFolder } from './test-folder.ts'
 import { until } from './wait.ts'
@@ -69,12 +70,8 @@ log { source(all); destination(file); };
   t.teardown(kill)
   await start()
   const received = (): ReceivedMessage[] =>
-    existsSync(output)
-      ? readFileSync(output, 'utf8')
-          .split('\n')
-          .slice(0, -1)
-          .map((line) => JSON.parse(line) as ReceivedMessage)
-      : []
+    // The last line may not be written to its end yet.
+    jsonLines(existsSync(output) ? readFileSync(output, 'utf8').split('\n').slice(0, -1).join('\n') : '')
   return {
     certificate,
     directory,

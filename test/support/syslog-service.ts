@@ -3,7 +3,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { LISTENERS, type Listener } from '../../engine/ingest/sources.ts'
 import { OUTCOMES, type OutcomeName } from '../../engine/store/outcomes.ts'
 import { Store } from '../../engine/store/store.ts'
-import { admin, type RunningService, startService } from './programs.ts'
+import { ALL_SCOPES, admin, type RunningService, startService } from './programs.ts'
 import { testFolder } from './test-folder.ts'
 import { until } from './wait.ts'
 
@@ -129,10 +129,11 @@ export function dataOf(directory: string): string {
   return join(directory, 'service')
 }
 
+/** Makes an organization with a token in this data directory. */
 export async function organizationWithToken(
   data: string,
-  name: string,
-  label: string,
+  name = 'Acme',
+  label = 'sensor',
 ): Promise<{ token: string; tokenId: string; organizationId: string }> {
   const where = ['--data-dir', data]
   const domain = `${name.toLowerCase()}.example`
@@ -143,6 +144,13 @@ export async function organizationWithToken(
     tokenId: String(token?.['id']),
     organizationId: String(organization?.['id']),
   }
+}
+
+/** Makes the organization Acme with a token, and a key with all scopes. */
+export async function organizationWithKey(data: string) {
+  const made = await organizationWithToken(data)
+  const [key] = await admin('key', 'create', 'dashboard', '--org', 'Acme', ...ALL_SCOPES, '--data-dir', data)
+  return { ...made, key: String(key?.['key']) }
 }
 
 export async function metricsOf(port: number): Promise<ReadonlyMap<string, number>> {

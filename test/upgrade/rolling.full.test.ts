@@ -4,11 +4,10 @@ import t from 'tap'
 import { packBatch } from '../../engine/kernel/event/event.ts'
 import { Environment } from '../../engine/kernel/lmdb/environment.ts'
 import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
-import { Brokers } from '../support/brokers.ts'
-import { TestNode } from '../support/cluster-node.ts'
-import { ALL_SCOPES, admin, PROGRAMS, REPOSITORY, startCommand } from '../support/programs.ts'
+import { makeCluster, type TestNode } from '../support/cluster-node.ts'
+import { ALL_SCOPES, PROGRAMS, REPOSITORY, startCommand } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
-import { testFolder } from '../support/test-folder.ts'
+import { organizationWithKey } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 
 /*
@@ -60,18 +59,10 @@ async function markerOf({ directory }: TestNode): Promise<string | undefined> {
 }
 
 t.test('nodes are upgraded one at a time, and the last one migrates the stores of all', async (t) => {
-  const directory = testFolder(t)
+  const { directory, nodes } = await makeCluster(t, ['one', 'two', 'three'])
+  const [one, two, three] = nodes
   const next = nextRelease(join(directory, 'next'))
-  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
-  const nodes = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers))
-  const [one, two, three] = nodes as [TestNode, TestNode, TestNode]
-  t.teardown(async () => {
-    await Promise.all(nodes.map((node) => node.kill()))
-    if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
-  })
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
-  const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...one.data)
-  const [key] = await admin('key', 'create', 'dashboard', '--org', 'Acme', ...ALL_SCOPES, ...one.data)
+  const { token, key } = await organizationWithKey(one.directory)
   await one.start()
   await one.untilPrimary()
   await two.start()
@@ -86,7 +77,7 @@ t.test('nodes are upgraded one at a time, and the last one migrates the stores o
       // The same batch, until a node acknowledges it.
       await until('a batch is not acknowledged', async () => {
         const node = nodes[number++ % nodes.length] as TestNode
-        const answer = await node.post(String(token?.['token']), body).catch(() => undefined)
+        const answer = await node.post(token, body).catch(() => undefined)
         if (answer !== undefined && ![200, 503].includes(answer.status)) throw new Error(answer.text)
         return answer?.status === 200 || undefined
       })
@@ -148,11 +139,11 @@ t.test('nodes are upgraded one at a time, and the last one migrates the stores o
   await sending
   await last.untilRead()
   await run(last, 'scan', 'run', '--org', 'Acme')
-  const expected = await last.get('/api/v1/discovery', String(key?.['key']))
+  const expected = await last.get('/api/v1/discovery', key)
   t.match(expected.text, new RegExp(`"matches":${sent}\\b`), `${sent} events, each once`)
   for (const node of nodes) {
     await until(`${node.name} answers with other bytes`, async () => {
-      return (await node.get('/api/v1/discovery', String(key?.['key']))).text === expected.text || undefined
+      return (await node.get('/api/v1/discovery', key)).text === expected.text || undefined
     })
   }
 })

@@ -8,6 +8,7 @@ import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../../collector/decode/por
 import {
   EtherType,
   ethernet,
+  ipFrame,
   ipv4,
   ipv6,
   type NetworkPacket,
@@ -81,7 +82,7 @@ const TRANSPORTS: readonly (readonly [title: string, passes: '' | 'w' | 'wn', tr
 ]
 
 const query = udp(up(53), dnsQuery(['claude.ai']))
-const inner = ethernet({}, ipv4(CLIENT4, query))
+const inner = ipFrame(CLIENT4, query)
 interface Case {
   readonly title: string
   readonly passes: '' | 'w' | 'wn'

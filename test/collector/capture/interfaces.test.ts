@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { noSuchInterface } from '../../../collector/capture/interfaces.ts'
 import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
-import { PROGRAMS, run } from '../../support/programs.ts'
+import { jsonLines, PROGRAMS, run } from '../../support/programs.ts'
 
 const NO_ORGANIZATION = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
 
@@ -23,10 +23,7 @@ t.test('--list-interfaces lists interfaces and their states for any user', { ski
   })
   t.equal(status, 0, stderr)
   t.equal(stderr, '')
-  const rows = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { name: string; addresses: string[] })
+  const rows = jsonLines<{ name: string; addresses: string[] }>(stdout)
   const byName = new Map(rows.map((row) => [row.name, row]))
   t.match(byName.get('lo'), { state: 'down', kind: 'loopback' })
   t.match(byName.get('near'), { state: 'no carrier', kind: 'ethernet', received_packets: 0 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { allocatePool, BatchPool } from '../../../collector/batch/batch-pool.ts'
 import { BatchState } from '../../../collector/batch/frame-batch.ts'
 import { flowHash, type Round, RoundFiller } from '../../../collector/capture/round.ts'
-import { addressBytes, ethernet, ipv4, ipv6, tcp, udp } from '../../support/packets.ts'
+import { addressBytes, ipFrame, tcp, udp } from '../../support/packets.ts'
 
 function viewOf(bytes: Buffer): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -15,13 +15,13 @@ function hashOf(frame: Buffer): number {
 t.test('both directions of a flow have the same hash, and other flows another one', async (t) => {
   const hashes = new Set<number>()
   for (let port = 1000; port < 1100; port++) {
-    const forth = ethernet(
-      {},
-      ipv4({ source: '10.0.0.7', destination: '192.0.2.1' }, tcp({ sourcePort: port, destinationPort: 443 })),
+    const forth = ipFrame(
+      { source: '10.0.0.7', destination: '192.0.2.1' },
+      tcp({ sourcePort: port, destinationPort: 443 }),
     )
-    const back = ethernet(
-      {},
-      ipv4({ source: '192.0.2.1', destination: '10.0.0.7' }, tcp({ sourcePort: 443, destinationPort: port })),
+    const back = ipFrame(
+      { source: '192.0.2.1', destination: '10.0.0.7' },
+      tcp({ sourcePort: 443, destinationPort: port }),
     )
     t.equal(hashOf(forth), hashOf(back))
     hashes.add(hashOf(forth))
@@ -29,19 +29,13 @@ t.test('both directions of a flow have the same hash, and other flows another on
   t.equal(hashes.size, 100)
   const odd = [...hashes].filter((hash) => hash % 2 === 1).length
   t.ok(odd > 30 && odd < 70, `${odd} of 100 flows go to the second of two lanes`)
-  const forth = ethernet(
-    {},
-    ipv6(
-      { source: '2001:db8::1', destination: '2001:db8::2' },
-      udp({ sourcePort: 5, destinationPort: 53 }, Buffer.alloc(4)),
-    ),
+  const forth = ipFrame(
+    { source: '2001:db8::1', destination: '2001:db8::2' },
+    udp({ sourcePort: 5, destinationPort: 53 }, Buffer.alloc(4)),
   )
-  const back = ethernet(
-    {},
-    ipv6(
-      { source: '2001:db8::2', destination: '2001:db8::1' },
-      udp({ sourcePort: 53, destinationPort: 5 }, Buffer.alloc(4)),
-    ),
+  const back = ipFrame(
+    { source: '2001:db8::2', destination: '2001:db8::1' },
+    udp({ sourcePort: 53, destinationPort: 5 }, Buffer.alloc(4)),
   )
   t.equal(hashOf(forth), hashOf(back))
   t.equal(hashOf(Buffer.from(addressBytes('10.0.0.1'))), 0, 'a frame without IP')

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { createServer as createTcpServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
@@ -10,18 +10,13 @@ import { checkTls } from '../../../collector/check/service.ts'
 import { collectorSettings } from '../../../collector/config.ts'
 import { keyPin } from '../../../engine/kernel/process/key-pin.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
+import { listenOn } from '../../support/free-port.ts'
 
 const TOKEN = `svc_mt_${'6'.repeat(48)}`
 const DAY_MS = 86_400_000
 
 function check(httpsPort: number, more: Record<string, unknown> = {}) {
   return checkTls(collectorSettings.parse({ token: TOKEN, endpoint: 'localhost', httpsPort, ...more }))
-}
-
-async function listen(t: Test, server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
 }
 
 interface Shown {
@@ -52,7 +47,7 @@ async function server(t: Test, fromDays: number, toDays: number, name = 'localho
   const ca = join(t.testdir(), 'certificate.pem')
   writeFileSync(ca, cert)
   return {
-    port: await listen(t, https),
+    port: await listenOn(t, https),
     ca,
     fingerprint: certificate.fingerprint256,
     pin: keyPin(certificate),
@@ -152,7 +147,7 @@ const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: Reg
 ]
 for (const { name, server: make, found, fix } of UNAUTHENTICATED) {
   t.test(`a server that ${name} fails`, async (t) => {
-    const port = await listen(t, make())
+    const port = await listenOn(t, make())
     t.match(await check(port), { result: 'failed', code: 'SERVICE_UNREACHABLE', found, fix })
   })
 }

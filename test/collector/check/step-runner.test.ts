@@ -9,6 +9,7 @@ import { startStep } from '../../../collector/check/step-runner.ts'
 import { collectorSettings } from '../../../collector/config.ts'
 import { CHECK_STEP_MS } from '../../../collector/limits.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { listenOn } from '../../support/free-port.ts'
 import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
 import { PROGRAMS } from '../../support/programs.ts'
 
@@ -40,9 +41,7 @@ t.test('a step fails when another server answers in place of the service', async
 /** A port that accepts connections and sends nothing. */
 async function silentPort(t: Test): Promise<number> {
   const server = createTcpServer((socket) => t.teardown(() => socket.on('error', () => {}).destroy()))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
+  return listenOn(t, server)
 }
 
 t.test('a step that takes too long fails', async (t) => {

@@ -3,7 +3,8 @@ import { chmodSync, chownSync, copyFileSync, existsSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
-import { admin, PROGRAMS, REPOSITORY, run, start, startService } from '../../support/programs.ts'
+import { jsonLines, PROGRAMS, REPOSITORY, run, start } from '../../support/programs.ts'
+import { startSite } from '../../support/service-site.ts'
 
 const UNKNOWN_TOKEN = `svc_mt_${'8'.repeat(48)}`
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
@@ -16,32 +17,15 @@ interface Row {
   readonly fix?: string
 }
 
-function rowsOf(stdout: string): Row[] {
-  const lines = stdout.split('\n').filter((line) => line !== '')
-  return lines.map((line) => JSON.parse(line) as Row)
-}
+const rowsOf = (stdout: string): Row[] => jsonLines<Row>(stdout)
 
-/** A real service with a token. */
+/** A real service, and the parameters of a check that reaches it. */
 async function service(t: Test) {
-  const directory = t.testdir()
-  const dataDirectory = join(directory, 'service')
-  const running = await startService(dataDirectory)
-  t.teardown(async () => {
-    running.child.kill('SIGTERM')
-    await running.ended
-  })
-  const data = ['--data-dir', dataDirectory]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
-  return {
-    ...running,
-    directory,
-    token: String(made?.['token']),
-    parameters: [
-      ...['check', '--interface', 'lo', '--outbox', join(directory, 'outbox')],
-      ...['--https-port', String(running.ingestPort)],
-    ],
-  }
+  const site = await startSite(t)
+  const outbox = join(site.directory, 'outbox')
+  const reach = ['--https-port', String(site.service.ingestPort)]
+  const { fingerprint } = site.service
+  return { ...site, fingerprint, parameters: ['check', '--interface', 'lo', '--outbox', outbox, ...reach] }
 }
 
 t.test('a successful check stores nothing and leaves no file', { skip: skipNamespaces }, async (t) => {
@@ -64,8 +48,7 @@ t.test('a successful check stores nothing and leaves no file', { skip: skipNames
   ])
   t.notOk(existsSync(join(directory, 'outbox')))
   t.notOk((ended.stdout + ended.stderr).includes(token))
-  running.child.kill('SIGTERM')
-  t.match((await running.ended).stderr, /"messages":0,.*"batches":1,"unauthorized":0,.*"stopped"/)
+  t.match((await running.stop()).stderr, /"messages":0,.*"batches":1,"unauthorized":0,.*"stopped"/)
 })
 
 t.test('each failure has a message and an exit status', { skip: skipNamespaces }, async (t) => {

@@ -3,18 +3,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { OUTBOX_SCHEMA_VERSION, Outbox } from '../../../collector/outbox/outbox.ts'
 import { Environment } from '../../../engine/kernel/lmdb/environment.ts'
-import { type Ended, PROGRAMS, REPOSITORY, run, start } from '../../support/programs.ts'
+import { type Ended, jsonLines, PROGRAMS, REPOSITORY, run, start } from '../../support/programs.ts'
 import { type ReceivedMessage, syslogNg } from '../../support/syslog-ng.ts'
 
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 const TOKEN = `svc_mt_${'4'.repeat(48)}`
 const KEPT = { SVC_TOKEN: TOKEN, HTTPS_ENABLED: 'false' }
-
-const jsonLines = (text: string): Record<string, unknown>[] =>
-  text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
 
 async function outbox(...args: string[]): Promise<Ended & { rows: Record<string, unknown>[] }> {
   const ended = await run('collector', ['outbox', ...args])

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { ethernet, ipv4, udp } from '../../support/packets.ts'
+import { ipFrame, udp } from '../../support/packets.ts'
 import { dnsQuery, dnsResponse } from '../../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../../support/packets-pcap.ts'
 import { interruptAndWait, PROGRAMS, REPOSITORY } from '../../support/programs.ts'
@@ -193,11 +193,11 @@ t.test('a hint says that a capture has one direction only', async (t) => {
   const [client, server] = ['10.0.0.1', '192.0.2.53']
   const query = (port: number): Buffer => {
     const payload = udp({ sourcePort: port, destinationPort: 53 }, dnsQuery(['example.com']))
-    return ethernet({}, ipv4({ source: client, destination: server }, payload))
+    return ipFrame({ source: client, destination: server }, payload)
   }
   const answer = (port: number): Buffer => {
     const payload = udp({ sourcePort: 53, destinationPort: port }, dnsResponse('example.com', '192.0.2.1'))
-    return ethernet({}, ipv4({ source: server, destination: client }, payload))
+    return ipFrame({ source: server, destination: client }, payload)
   }
   const indexes = Array.from({ length: 30 }, (_, index) => 40_000 + index)
   const rows: readonly (readonly [name: string, packets: Buffer[], hint: RegExp | ''])[] = [

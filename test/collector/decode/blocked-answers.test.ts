@@ -7,7 +7,7 @@ import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { observeRows } from '../../../collector/pipeline/observe.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { compileTrie } from '../../../registry/compile-trie.ts'
-import { addressBytes, ethernet, ipv4, u16, u32, udp } from '../../support/packets.ts'
+import { addressBytes, ipFrame, u16, u32, udp } from '../../support/packets.ts'
 import { type DnsRecord, dnsAnswer, dnsQuery, type QuestionType, wireName } from '../../support/packets-dns.ts'
 import { pcapFile } from '../../support/packets-pcap.ts'
 
@@ -20,12 +20,9 @@ const { rules } = loadCatalog()
 const TRIE = compileTrie(rules)
 
 const asked = (name: string, client = CLIENT, type: QuestionType = 'A'): Buffer =>
-  ethernet(
-    {},
-    ipv4(
-      { source: client, destination: RESOLVER },
-      udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name], type)),
-    ),
+  ipFrame(
+    { source: client, destination: RESOLVER },
+    udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name], type)),
   )
 
 interface Parts {
@@ -42,10 +39,7 @@ function answered(name: string, parts: Parts): Buffer {
   message.writeUInt16BE(answers.length, 6)
   message.writeUInt16BE(authorities.length, 8)
   message.writeUInt16BE(additionals.length, 10)
-  return ethernet(
-    {},
-    ipv4({ source: RESOLVER, destination: client }, udp({ sourcePort: 53, destinationPort: 50_000 }, message)),
-  )
+  return ipFrame({ source: RESOLVER, destination: client }, udp({ sourcePort: 53, destinationPort: 50_000 }, message))
 }
 
 const address = (text: string): DnsRecord => ({

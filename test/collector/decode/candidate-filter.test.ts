@@ -2,17 +2,14 @@ import t from 'tap'
 import { COUNTER_COUNT, Counter } from '../../../collector/batch/counters.ts'
 import { FoundName, NameForm } from '../../../collector/decode/name.ts'
 import { CandidateFilter } from '../../../collector/decode/name-sink.ts'
-import { ethernet, ipv4, udp } from '../../support/packets.ts'
+import { ipFrame, udp } from '../../support/packets.ts'
 import { dnsQuery } from '../../support/packets-dns.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 function query(name: string): Buffer {
-  return ethernet(
-    {},
-    ipv4(
-      { source: '10.0.0.7', destination: '192.0.2.53' },
-      udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name])),
-    ),
+  return ipFrame(
+    { source: '10.0.0.7', destination: '192.0.2.53' },
+    udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name])),
   )
 }
 

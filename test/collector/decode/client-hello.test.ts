@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ethernet, ipv4, tcp, u24 } from '../../support/packets.ts'
+import { ipFrame, tcp, u24 } from '../../support/packets.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
 import * as fc from '../../support/property.ts'
 import { FrameDecoder } from '../decode-frames.ts'
@@ -11,7 +11,7 @@ const frameOf = (payload: Buffer, destinationPort = 443) => {
   connection++
   const source = `10.0.${connection >> 8}.${connection & 0xff}`
   const segment = tcp({ sourcePort: 50_001, destinationPort }, payload)
-  return ethernet({}, ipv4({ source, destination: '203.0.113.9' }, segment))
+  return ipFrame({ source, destination: '203.0.113.9' }, segment)
 }
 const hello = clientHello({ serverName: 'www.ChatGPT.com', grease: true })
 

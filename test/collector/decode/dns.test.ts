@@ -1,6 +1,6 @@
 import { encode } from 'dns-packet'
 import t from 'tap'
-import { ethernet, ipv4, udp } from '../../support/packets.ts'
+import { ipFrame, udp } from '../../support/packets.ts'
 import { dnsMessage, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../../support/packets-dns.ts'
 import * as fc from '../../support/property.ts'
 import { FrameDecoder } from '../decode-frames.ts'
@@ -8,10 +8,7 @@ import { FrameDecoder } from '../decode-frames.ts'
 const decoder = new FrameDecoder()
 
 function frameOf(message: Buffer, sourcePort = 50_000, destinationPort = 53): Buffer {
-  return ethernet(
-    {},
-    ipv4({ source: '10.0.0.7', destination: '192.0.2.53' }, udp({ sourcePort, destinationPort }, message)),
-  )
+  return ipFrame({ source: '10.0.0.7', destination: '192.0.2.53' }, udp({ sourcePort, destinationPort }, message))
 }
 
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,63}$/)

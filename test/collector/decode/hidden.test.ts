@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CounterName } from '../../../collector/batch/counters.ts'
-import { ethernet, ipv4, ipv6, udp } from '../../support/packets.ts'
+import { ipFrame, udp } from '../../support/packets.ts'
 import {
   dnscryptAnswer,
   dtlsHello,
@@ -30,7 +30,7 @@ function kindsOf(frames: readonly Buffer[]): Partial<Record<CounterName, number>
 }
 
 const between = (sourcePort: number, destinationPort: number, payload: Buffer): Buffer =>
-  ethernet({}, ipv4(ADDRESSES, udp({ sourcePort, destinationPort }, payload)))
+  ipFrame(ADDRESSES, udp({ sourcePort, destinationPort }, payload))
 const to = (destinationPort: number, payload: Buffer): Buffer => between(50_000, destinationPort, payload)
 const changed = (bytes: Buffer, at: number, value: number): Buffer => {
   const copy = Buffer.from(bytes)
@@ -60,12 +60,8 @@ const ROWS: readonly (readonly [name: string, frame: Buffer, kinds: Partial<Reco
   ['DNSCrypt, a query, which has nothing constant', to(443, fill(4)(512)), {}],
   ['DNSCrypt, an answer', between(443, 50_000, dnscryptAnswer()), { dnscryptSessions: 1 }],
   ['an answer with another magic number', between(443, 50_000, changed(dnscryptAnswer(), 7, 0x39)), {}],
-  ['ESP over IPv4', ethernet({}, ipv4(ADDRESSES, esp(7))), { espSessions: 1 }],
-  [
-    'ESP over IPv6',
-    ethernet({}, ipv6({ source: '2001:db8::7', destination: '2001:db8::9' }, esp(7))),
-    { espSessions: 1 },
-  ],
+  ['ESP over IPv4', ipFrame(ADDRESSES, esp(7)), { espSessions: 1 }],
+  ['ESP over IPv6', ipFrame({ source: '2001:db8::7', destination: '2001:db8::9' }, esp(7)), { espSessions: 1 }],
   ['ESP in UDP', between(4500, 4500, espPacket(9)), { espSessions: 1 }],
   ['IKE in UDP', between(4500, 4500, espPacket(0)), {}],
   ['a keep-alive of ESP in UDP', between(4500, 4500, Buffer.from([0xff])), {}],

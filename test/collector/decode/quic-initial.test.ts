@@ -267,21 +267,6 @@ t.test('all packets of a datagram are read', async (t) => {
   }
 })
 
-t.test('a hello is read from several datagrams in any order', async (t) => {
-  const rows = [
-    { datagrams: 1, pieces: 7, order: [6, 0, 5, 1, 4, 2, 3], payloadBytes: 2400 },
-    { datagrams: 2 },
-    { datagrams: 2, order: [1, 0] },
-    { datagrams: 3, pieces: 40, order: Array.from({ length: 40 }, (_, index) => (index * 17) % 40) },
-  ]
-  for (const row of rows) {
-    const datagrams = initialDatagrams(LARGE_HELLO, { dcid: DCID, scid: SCID, ...row })
-    t.equal(datagrams.length, row.datagrams)
-    t.ok(datagrams.every(({ length }) => length === (row.payloadBytes ?? 1200)))
-    t.same(handshakeBytes(datagrams.map((datagram) => see(datagram))), LARGE_HELLO)
-  }
-})
-
 /** RFC 9000 §17.2: first byte, version, both connection IDs with their lengths, and the rest. */
 function longHeader(first: number, version: number, dcid: Buffer, scid: Buffer, rest: readonly Buffer[]): Buffer {
   const start = Buffer.from([first, 0, 0, 0, 0, dcid.length])
@@ -459,21 +444,6 @@ t.test('frames truncated anywhere are malformed, or end between two frames', asy
     if (walk(bytes.subarray(0, length)).answer !== answer) t.fail(`${length} bytes`)
   }
   t.equal(walk(bytes).frames.length, 2)
-})
-
-t.test('a hello is read from many small CRYPTO frames out of order, with PING and PADDING between them', async (t) => {
-  const random = fill(11)
-  const pieces: Buffer[] = []
-  for (let at = 0; at < HELLO.length; ) {
-    const length = 1 + ((random(1)[0] ?? 0) % 5)
-    pieces.push(cryptoFrame(at, HELLO.subarray(at, at + length)))
-    at += length
-  }
-  const order = pieces.map((bytes) => ({ bytes, key: random(4).readUInt32BE() })).sort((a, b) => a.key - b.key)
-  const frames = Buffer.concat(order.flatMap(({ bytes, key }) => [key % 3 === 0 ? ping() : padding(key % 9), bytes]))
-  const seen = see(quicInitial({ dcid: DCID, frames, padTo: 1350 }))
-  t.equal(seen.packets[0]?.crypto.size, pieces.length)
-  t.equal(serverName(handshakeBytes([seen])), 'chatgpt.com')
 })
 
 t.test(

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { SHORT_BUFFERS, STREAMS_MAX } from '../../../collector/limits.ts'
-import { ethernet, ipv4, TcpFlags, tcp, udp } from '../../support/packets.ts'
+import { ipFrame, TcpFlags, tcp, udp } from '../../support/packets.ts'
 import { cryptoFrame, initialDatagrams, QUIC_V1, quicInitial } from '../../support/packets-quic.ts'
 import { clientHello, fill, tlsRecords } from '../../support/packets-tls.ts'
 import { FrameDecoder } from '../decode-frames.ts'
@@ -11,7 +11,7 @@ const DCID = fill(1)(8)
 const hello = clientHello({ serverName: 'chatgpt.com', grease: true })
 
 function datagram(payload: Buffer, client = CLIENT, ports = { sourcePort: 50_000, destinationPort: 443 }): Buffer {
-  return ethernet({}, ipv4({ source: client, destination: SERVER }, udp(ports, payload)))
+  return ipFrame({ source: client, destination: SERVER }, udp(ports, payload))
 }
 
 function backwards(bytes: Buffer): Buffer {
@@ -26,12 +26,9 @@ t.test("a stream evicted during another hello's reassembly does not pass on its 
   for (let connection = 0; connection < SHORT_BUFFERS; connection++) {
     const source = `10.1.${connection >> 8}.${connection & 255}`
     const segment = (sequence: number, flags: number, bytes?: Buffer) =>
-      ethernet(
-        {},
-        ipv4(
-          { source, destination: SERVER },
-          tcp({ sourcePort: 50_001, destinationPort: 443, sequence, flags }, bytes),
-        ),
+      ipFrame(
+        { source, destination: SERVER },
+        tcp({ sourcePort: 50_001, destinationPort: 443, sequence, flags }, bytes),
       )
     decoder.decode([segment(0, TcpFlags.syn), segment(1, TcpFlags.ack, part)])
   }

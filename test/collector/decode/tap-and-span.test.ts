@@ -3,7 +3,18 @@ import { flowHash } from '../../../collector/capture/round.ts'
 import { Layers } from '../../../collector/decode/layers.ts'
 import { UdpTunnels } from '../../../collector/decode/tunnel.ts'
 import { DNS_GAP_SECONDS } from '../../../collector/limits.ts'
-import { ethernet, ipv4, type NetworkPacket, TcpFlags, tcp, u16, u32, udp, vlan } from '../../support/packets.ts'
+import {
+  ethernet,
+  ipFrame,
+  ipv4,
+  type NetworkPacket,
+  TcpFlags,
+  tcp,
+  u16,
+  u32,
+  udp,
+  vlan,
+} from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { eTag, l2tp3InUdp } from '../../support/packets-tags.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
@@ -22,7 +33,7 @@ const over = (destinationPort: number, payload: Buffer) =>
 const tagged = (etherType: number, fields: Buffer, inner: Buffer): Buffer =>
   ethernet({}, { etherType, bytes: Buffer.concat([fields, inner]) })
 const typed = ({ etherType, bytes }: NetworkPacket): Buffer => Buffer.concat([u16(etherType), bytes])
-const inIp = (protocol: number, bytes: Buffer): Buffer => ethernet({}, ipv4(HOSTS, { protocol, bytes, checksumAt: -1 }))
+const inIp = (protocol: number, bytes: Buffer): Buffer => ipFrame(HOSTS, { protocol, bytes, checksumAt: -1 })
 
 const asked = query('claude.ai')
 const frame = ethernet({}, asked)
@@ -76,7 +87,7 @@ t.test('connections with the same addresses and ports are told apart by VLAN and
     vlan: (id, packet) => ethernet({}, vlan(id, packet)),
     vxlan: (id, packet) => ethernet({}, over(4789, vxlan(id, ethernet({}, packet)))),
     geneve: (id, packet) => ethernet({}, over(6081, geneve(id, packet))),
-    gre: (id, packet) => ethernet({}, ipv4(HOSTS, gre({ key: id }, packet))),
+    gre: (id, packet) => ipFrame(HOSTS, gre({ key: id }, packet)),
     mpls: (id, packet) => ethernet({}, mpls([700, id], packet)),
     backbone: (id, packet) => tagged(0x88e7, u32(id), ethernet({}, packet)),
   }
@@ -142,15 +153,12 @@ function dnsSegments(count: number): { frame: Buffer; name: string; at: number }
   return Array.from({ length: count }, (_, index) => {
     const name = `q${index}.claude.ai`
     const payload = dnsOverTcp(dnsQuery([name]))
-    const frame = ethernet({}, ipv4(HOSTS, tcp({ sourcePort: 50_001, destinationPort: 53, sequence }, payload)))
+    const frame = ipFrame(HOSTS, tcp({ sourcePort: 50_001, destinationPort: 53, sequence }, payload))
     sequence += payload.length
     return { frame, name, at: index }
   })
 }
-const SYN = ethernet(
-  {},
-  ipv4(HOSTS, tcp({ sourcePort: 50_001, destinationPort: 53, sequence: 999, flags: TcpFlags.syn })),
-)
+const SYN = ipFrame(HOSTS, tcp({ sourcePort: 50_001, destinationPort: 53, sequence: 999, flags: TcpFlags.syn }))
 
 t.test('one lost segment of DNS over TCP costs one query, wherever it is', async (t) => {
   const all = dnsSegments(12)
@@ -182,12 +190,9 @@ t.test('a long connection goes on after a gap, and a sensor may begin within a m
     return decoder.decode([frame], 1, { seconds, last: at === all.length - 1 }).names
   })
   t.equal(names.length, sent.length)
-  const middle = ethernet(
-    {},
-    ipv4(
-      HOSTS,
-      tcp({ sourcePort: 50_001, destinationPort: 53, sequence: 990 }, Buffer.from('ude\x02ai\x00\x00\x01\x00')),
-    ),
+  const middle = ipFrame(
+    HOSTS,
+    tcp({ sourcePort: 50_001, destinationPort: 53, sequence: 990 }, Buffer.from('ude\x02ai\x00\x00\x01\x00')),
   )
   const late = new FrameDecoder().decode([middle, ...all.slice(0, 20).map(({ frame }) => frame)])
   t.equal(late.names.length, 20)
@@ -203,7 +208,7 @@ t.test('after a gap, the next message that begins within a segment is read', asy
   for (let start = 0; start < stream.length; start += segmentBytes) {
     if (start / segmentBytes === lost) continue
     const fields = { sourcePort: 50_001, destinationPort: 53, sequence: 1000 + start }
-    const segment = ethernet({}, ipv4(HOSTS, tcp(fields, stream.subarray(start, start + segmentBytes))))
+    const segment = ipFrame(HOSTS, tcp(fields, stream.subarray(start, start + segmentBytes)))
     const seconds = 1000 + Math.floor((start / segmentBytes) * (DNS_GAP_SECONDS / 10))
     const last = start + segmentBytes >= stream.length
     names.push(...decoder.decode([segment], 1, { seconds, last }).names.map(({ name }) => name))
@@ -230,10 +235,7 @@ t.test(
     }
     const hello = tlsRecords(clientHello({ serverName: 'stray.claude.ai' }))
     const segment = (sequence: number, payload: Buffer, flags?: number) =>
-      ethernet(
-        {},
-        ipv4(HOSTS, tcp({ sourcePort: 50_001, destinationPort: 443, sequence, ...(flags && { flags }) }, payload)),
-      )
+      ipFrame(HOSTS, tcp({ sourcePort: 50_001, destinationPort: 443, sequence, ...(flags && { flags }) }, payload))
     const start = [segment(999, Buffer.alloc(0), TcpFlags.syn), segment(1000, Buffer.alloc(2))]
     const [first, second] = [segment(1000, hello.subarray(0, 70)), segment(1070, hello.subarray(70))]
     for (const order of [

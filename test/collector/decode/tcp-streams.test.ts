@@ -5,7 +5,7 @@ import {
   STREAM_REMEMBERED_SECONDS,
   STREAMS_MAX,
 } from '../../../collector/limits.ts'
-import { ethernet, ipv4, TcpFlags, tcp } from '../../support/packets.ts'
+import { ipFrame, TcpFlags, tcp } from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
 import * as fc from '../../support/property.ts'
@@ -30,7 +30,7 @@ function frameOf({ connection, sequence, payload, flags, port }: Sent): Buffer {
     sequence: sequence >>> 0,
     flags: flags ?? TcpFlags.ack,
   }
-  return ethernet({}, ipv4({ source: hostOf(connection), destination: '203.0.113.9' }, tcp(fields, payload)))
+  return ipFrame({ source: hostOf(connection), destination: '203.0.113.9' }, tcp(fields, payload))
 }
 
 const syn = (connection: number, sequence: number, port?: number) =>
@@ -99,28 +99,6 @@ t.test('DNS over TCP after a SYN, in pieces of any order, reports every name onc
     }),
     { numRuns: 1500 },
   )
-})
-
-t.test('without a SYN, two segments in either order report the name', async (t) => {
-  for (const [index, order] of [
-    [0, 1],
-    [1, 0],
-  ].entries()) {
-    for (let cut = 6; cut < hello.length; cut += 37) {
-      const decoder = new FrameDecoder()
-      const parts = [
-        { sequence: 1000, payload: hello.subarray(0, cut) },
-        { sequence: 1000 + cut, payload: hello.subarray(cut) },
-      ]
-      const frames = order.map((part) => frameOf({ connection: 1, ...(parts[part] as (typeof parts)[0]) }))
-      const { names } = decoder.decode(frames)
-      t.same(
-        names.map(({ name }) => name),
-        ['api.openai.com'],
-        `order ${index}, split at byte ${cut}`,
-      )
-    }
-  }
 })
 
 t.test('bytes that contradict earlier ones change nothing', async (t) => {

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
+import { connect, createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { backoffMs, retryAfterMs } from '../../../collector/forward/forwarder.ts'
@@ -13,6 +12,7 @@ import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
 import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
 import { report } from '../../support/coverage.ts'
+import { listenOn } from '../../support/free-port.ts'
 import { PROPERTY_SEED } from '../../support/property.ts'
 import { SeededRandom } from '../../support/random-names.ts'
 import { Sender } from '../../support/store.ts'
@@ -42,12 +42,7 @@ async function fakeService(t: Test, answer: (response: ServerResponse) => void):
   }
   const tls = { key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certificateFile) }
   const server = createServer(tls, onRequest)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const httpsPort = (server.address() as AddressInfo).port
+  const httpsPort = await listenOn(t, server)
   const settings = { token: TOKEN, endpoint: 'localhost', httpsPort, ca: certificate.certificateFile, fingerprint: '' }
   const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase()
   return { settings, fingerprint, pin: certificate.pin, received }
@@ -321,10 +316,8 @@ t.test('each send has an outcome on a network that resets connections at any tim
       one.once('close', () => other.destroy())
     }
     setTimeout(() => (random() < 0.7 ? client.resetAndDestroy() : client.destroy()), random() ** 2 * 40)
-  }).listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  t.teardown(() => proxy.close())
-  const forwarder = new HttpsForwarder({ ...settings, httpsPort: (proxy.address() as AddressInfo).port })
+  })
+  const forwarder = new HttpsForwarder({ ...settings, httpsPort: await listenOn(t, proxy) })
   t.teardown(() => forwarder.close())
   const kinds = new Map<string, number>()
   let sends = 0

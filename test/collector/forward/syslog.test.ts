@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import t from 'tap'
 import { HttpsForwarder } from '../../../collector/forward/https.ts'
 import { SyslogMessages } from '../../../collector/forward/syslog.ts'
@@ -9,7 +8,7 @@ import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
 import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES } from '../../../engine/kernel/event/coverage-report.ts'
 import { eventFromJson, TIME_MS_MAX } from '../../../engine/kernel/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
-import { freePort } from '../../support/free-port.ts'
+import { freePort, listenOn } from '../../support/free-port.ts'
 import { Sender } from '../../support/store.ts'
 import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'
 import { PROMPT_MS, until } from '../../support/wait.ts'
@@ -60,10 +59,8 @@ t.test('a coverage report is a separate message type and fits a datagram with an
 })
 
 t.test('sending to a receiver that does not read fails after a time limit', async (t) => {
-  const server = createServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const server = createServer((socket) => socket.on('error', () => {}).pause())
+  const port = await listenOn(t, server)
   const link = new StreamLink({ scheme: 'tcp', host: '127.0.0.1', port, ca: '', fingerprint: '' }, 3000)
   t.teardown(() => link.close())
   const messages = Array.from({ length: 1000 }, () => 'x'.repeat(1000))
@@ -99,10 +96,8 @@ t.test('a host name that does not resolve is reported', async (t) => {
 })
 
 t.test('a receiver that closes each connection is not connected and gets nothing', async (t) => {
-  const server = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port: syslogPort } = server.address() as AddressInfo
+  const server = createServer((socket) => socket.on('error', () => {}).end())
+  const syslogPort = await listenOn(t, server)
   const sending = syslogForwarder(t, { syslogProtocol: 'tcp', syslogPort })
   const outcome = await sending.send([sender.event('claude.ai', SEEN_MS)])
   t.match(outcome, { kind: 'retry', why: /the receiver closed the connection at once$/ })
@@ -110,10 +105,8 @@ t.test('a receiver that closes each connection is not connected and gets nothing
 })
 
 t.test('a send that is closed while connecting ends at once', async (t) => {
-  const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as AddressInfo
+  const silent = createServer((socket) => t.teardown(() => socket.destroy()))
+  const port = await listenOn(t, silent)
   const https = new HttpsForwarder({ token: TOKEN, endpoint: '127.0.0.1', httpsPort: port, ca: '', fingerprint: '' })
   for (const sending of [
     https,

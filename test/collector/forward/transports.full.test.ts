@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { type CollectorSettings, collectorSettings } from '../../../collector/config.ts'
@@ -10,6 +9,7 @@ import { SequenceAges, Transports } from '../../../collector/forward/transports.
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
+import { listenOn } from '../../support/free-port.ts'
 import { quietLog } from '../../support/store.ts'
 import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'
 import { until } from '../../support/wait.ts'
@@ -31,13 +31,8 @@ async function service(t: Test, { certificate }: SyslogNg) {
     for (const event of events) if (typeof event !== 'string') state.ids.push(event.id)
     const answer = { accepted: events.length, duplicates: 0, rejected: [] }
     response.end(JSON.stringify(coverage === undefined ? answer : { ...answer, coverage: { accepted: true } }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  state.httpsPort = (server.address() as AddressInfo).port
+  state.httpsPort = await listenOn(t, server)
   return state
 }
 
@@ -167,12 +162,10 @@ t.test('syslog alone decides when events leave; without a transport, events stay
 t.test('with both, HTTPS waits only a limited time for a slow syslog receiver', async (t) => {
   const receiver = await syslogNg(t)
   const { httpsPort, ids } = await service(t, receiver)
-  const slow = createTcpServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
-  await once(slow, 'listening')
-  t.teardown(() => slow.close())
+  const slow = createTcpServer((socket) => socket.on('error', () => {}).pause())
+  const syslogPort = await listenOn(t, slow)
   const outbox = new Outbox('memory')
   t.teardown(() => outbox.close())
-  const { port: syslogPort } = slow.address() as AddressInfo
   const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort }
   // More than a connection's buffers hold.
   for (let round = 0; round < 40; round++) write(outbox, 1000)

@@ -6,7 +6,7 @@ import {
   type ObserveOptions,
   observe,
 } from '../../../collector/pipeline/observe.ts'
-import { ethernet, ipv4, udp } from '../../support/packets.ts'
+import { ipFrame, udp } from '../../support/packets.ts'
 import { dnsQuery } from '../../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../../support/packets-pcap.ts'
 import { TcpStream } from '../../support/packets-tcp-stream.ts'
@@ -23,12 +23,9 @@ function nameOf(query: number): string {
 
 function writeCapture(t: Test): string {
   const frames = Array.from({ length: QUERIES }, (_query, index) =>
-    ethernet(
-      {},
-      ipv4(
-        { source: '10.0.0.7', destination: '192.0.2.53' },
-        udp({ sourcePort: 1024 + index, destinationPort: 53 }, dnsQuery([nameOf(index)])),
-      ),
+    ipFrame(
+      { source: '10.0.0.7', destination: '192.0.2.53' },
+      udp({ sourcePort: 1024 + index, destinationPort: 53 }, dnsQuery([nameOf(index)])),
     ),
   )
   const path = `${t.testdir()}/queries.pcap`
@@ -169,12 +166,9 @@ t.test('a hello continues in the next batch, however late that batch ends', asyn
   const hello = tlsRecords(clientHello({ serverName: 'late.claude.ai', serverNameLast: true, postQuantum: true }))
   const connection = new TcpStream({}, hello)
   const [first, second] = connection.sendSplit([1000]) as [Buffer, Buffer]
-  const filler = ethernet(
-    {},
-    ipv4(
-      { source: '10.0.0.8', destination: '192.0.2.1' },
-      udp({ sourcePort: 9, destinationPort: 9 }, Buffer.alloc(1000)),
-    ),
+  const filler = ipFrame(
+    { source: '10.0.0.8', destination: '192.0.2.1' },
+    udp({ sourcePort: 9, destinationPort: 9 }, Buffer.alloc(1000)),
   )
   const hour = 3_600_000
   const path = `${t.testdir()}/sparse.pcap`

@@ -5,7 +5,7 @@ import { Bar, niceTop, Shares, Timeline } from '../../../console/design/chart.ts
 import { html as template } from '../../../console/design/html.ts'
 import { countOf, lastDays, relativeTime, retryText, Tag } from '../../../console/design/parts.tsx'
 import { type Dot, Scatter } from '../../../console/design/scatter.tsx'
-import { type Column, csvOf, sorted, sortingOf } from '../../../console/design/table.tsx'
+import { type Column, sorted, sortingOf } from '../../../console/design/table.tsx'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 
 const html = (node: VNode): string => render(node)
@@ -102,17 +102,6 @@ t.test('a table is sorted by what the query names, if it has such a column', asy
     sorted(rows, COLUMNS, of('sort=-count')).map(({ count }) => count),
     [2, 1, 0],
   )
-})
-
-t.test('a CSV file has no formulas, and quotes what it must', async (t) => {
-  const names = ['=1+1', '+1', '-1', '@x', ' =1', '\t=1', 'a,b', 'say "x"', 'two\nlines', 'plain']
-  const text = csvOf(
-    COLUMNS,
-    names.map((name, count) => ({ name, count })),
-  )
-  t.same(text.split('\r\n').slice(0, 3), ['Name,Count', "'=1+1,0", "'+1,1"])
-  t.notMatch(text, /^[=+\-@]/m)
-  t.match(text, '"say ""x""",7')
 })
 
 t.test('counts have the right plural', async (t) => {

@@ -27,7 +27,6 @@ t.test('a person signs in with the provider and becomes a member by their groups
   const { log, entries } = capturedLog()
   const site = await serveBoth(t, { log })
   const { store, organization, provider, clock } = site
-  provider.account = ADA
   const browser = site.browser()
   t.match((await browser.get('/sign-in')).text, /Sign in with Okta/)
   const begun = await browser.post('/sign-in/provider', { to: '/platforms?q=a' })
@@ -73,7 +72,6 @@ t.test('a person signs in with the provider and becomes a member by their groups
 t.test('a flow ends with its first answer, so that a copy of its cookie sends nothing to the provider', async (t) => {
   const site = await serveBoth(t)
   const { provider } = site
-  provider.account = ADA
   const browser = site.browser()
   const callback = await provider.browser().signIn(await start(browser))
   const cookie = `__Host-oidc=${browser.cookies.get('__Host-oidc')}`
@@ -92,7 +90,6 @@ t.test('a flow ends with its first answer, so that a copy of its cookie sends no
 
 t.test('claims in the ID token need no request for the userinfo', async (t) => {
   const site = await serveBoth(t, { claimsInIdToken: true })
-  site.provider.account = ADA
   t.equal((await signIn(site)).answer.status, 200)
   t.notOk(site.provider.requests.includes('/me'))
 })
@@ -101,7 +98,6 @@ t.test('a role follows the groups at each sign-in; without a group the sessions 
   const site = await serveBoth(t)
   const { store, organization, provider } = site
   const roleNow = () => store.members.get({ organizationId: organization.id, name: 'ada@acme.example' })?.role
-  provider.account = ADA
   const { browser } = await signIn(site)
   provider.account = { ...ADA, claims: { ...ADA.claims, groups: ['it'] } }
   await signIn(site)
@@ -128,7 +124,6 @@ t.test('the only owner stays owner, whatever the groups say', async (t) => {
   const site = await serveBoth(t)
   const { store, organization, provider } = site
   setProvider(site, provider, { groups: [{ group: 'it', role: 'owner' }], defaultRole: 'viewer' })
-  provider.account = ADA
   await signIn(site)
   provider.account = { ...ADA, claims: { email: 'ada@acme.example' } }
   t.equal((await signIn(site)).answer.status, 200)
@@ -144,7 +139,6 @@ t.test('a removed member does not come back by a sign-in until an owner allows i
   const site = await serveBoth(t)
   const { store, organization, provider } = site
   const owner = site.signIn('olga@acme.example', 'owner')
-  provider.account = ADA
   const { browser } = await signIn(site)
   t.equal((await owner.post('/members/ada@acme.example/remove')).status, 303)
   t.notOk(await isSignedIn(browser))
@@ -191,12 +185,11 @@ t.test(
   'a removed member with a password does not come back by the provider; adding the member again is enough',
   async (t) => {
     const site = await serveBoth(t)
-    const { store, organization, provider, clock } = site
+    const { store, organization, clock } = site
     const { members } = new Administration(store, clock)
     site.signIn('ada@acme.example', 'member')
     site.signIn('olga@acme.example', 'owner')
     members.remove(organization, 'ada@acme.example')
-    provider.account = ADA
     t.match((await signIn(site)).answer, { status: 403, text: /was removed/ })
     members.add(organization, 'Ada@acme.example', 'viewer')
     t.same(store.removedMembers.ofOrganization(organization.id), [])
@@ -209,7 +202,6 @@ t.test('a removed member whom an owner adds by another name connects the account
   const { store, organization, provider, clock } = site
   const { members } = new Administration(store, clock)
   site.signIn('olga@acme.example', 'owner')
-  provider.account = ADA
   await signIn(site)
   members.remove(organization, 'ada@acme.example')
   const browser = site.signIn('lovelace@acme.example', 'viewer')
@@ -223,7 +215,6 @@ t.test('a removed member whom an owner adds by another name connects the account
 t.test('a person is the subject, not the e-mail address', async (t) => {
   const site = await serveBoth(t)
   const { store, organization, provider } = site
-  provider.account = ADA
   await signIn(site)
   provider.account = { ...ADA, subject: 'another ada' }
   t.match((await signIn(site)).answer, { status: 409, text: /but not with this account of Okta/ })
@@ -242,9 +233,8 @@ t.test('a person is the subject, not the e-mail address', async (t) => {
 
 t.test('a matching name does not give a user the account of an existing member', async (t) => {
   const site = await serveBoth(t)
-  const { store, organization, provider } = site
+  const { store, organization } = site
   new Administration(store, site.clock).members.add(organization, 'ada@acme.example', 'owner')
-  provider.account = ADA
   t.match((await signIn(site)).answer, { status: 409, text: /Use your invitation link first/ })
   t.match(store.members.get({ organizationId: organization.id, name: 'ada@acme.example' }), {
     role: 'owner',
@@ -254,7 +244,6 @@ t.test('a matching name does not give a user the account of an existing member',
 
 t.test('a user of a provider does not occupy a name for sign-in', async (t) => {
   const site = await serveBoth(t)
-  site.provider.account = ADA
   await signIn(site)
   t.equal(site.store.users.byName('ada@acme.example'), undefined)
   const globex = makeOrganization(site, 'Globex')
@@ -366,7 +355,6 @@ for (const { name, there, back, tamper, status, text } of ATTACKS) {
   t.test(`refused: ${name}`, async (t) => {
     const site = await serveBoth(t)
     const { provider } = site
-    provider.account = ADA
     provider.tamper = tamper
     const browser = site.browser()
     const address = new URL(await start(browser))
@@ -385,7 +373,6 @@ for (const { name, there, back, tamper, status, text } of ATTACKS) {
 
 t.test('a code works only once', async (t) => {
   const site = await serveBoth(t)
-  site.provider.account = ADA
   const browser = site.browser()
   const callback = await site.provider.browser().signIn(await start(browser))
   const flow = browser.cookies.get('__Host-oidc') ?? ''
@@ -399,7 +386,6 @@ t.test('a code works only once', async (t) => {
 
 t.test('a callback of a sign-in that another browser began is refused', async (t) => {
   const site = await serveBoth(t)
-  site.provider.account = ADA
   const attacker = site.browser()
   const callback = await site.provider.browser().signIn(await start(attacker))
   const victim = site.browser()
@@ -423,7 +409,6 @@ t.test('a provider that cannot be used is named on the page', async (t) => {
   setProvider(site, { ...provider, issuer: provider.issuer.replace('127.0.0.1', 'localhost') })
   t.match(await browser.post('/sign-in/provider'), { status: 502, text: /another issuer/ })
   setProvider(site, { ...provider, clientSecret: 'wrong' })
-  provider.account = ADA
   t.match((await signIn(site)).answer, { status: 502, text: /refused the client ID or the client secret/ })
   setProvider(site, provider)
   t.equal((await signIn(site)).answer.status, 200)
@@ -437,7 +422,6 @@ t.test('a lost key of secrets is reported, and repaired by entering the secret a
   const { renameSync, writeFileSync } = await import('node:fs')
   const site = await serveBoth(t)
   const { provider, directory } = site
-  provider.account = ADA
   renameSync(`${directory}/secrets.key`, `${directory}/secrets.old`)
   t.match(await site.browser().post('/sign-in/provider'), { status: 503, text: /cannot be decrypted/ })
   writeFileSync(`${directory}/secrets.key`, `${'0'.repeat(64)}\n`, { mode: 0o600 })
@@ -449,7 +433,6 @@ t.test('a lost key of secrets is reported, and repaired by entering the secret a
 
 t.test('many unfinished sign-ins from one network get 429; successful ones do not count', async (t) => {
   const site = await serveBoth(t)
-  site.provider.account = ADA
   for (let made = 0; made < 51; made++) t.equal((await signIn(site)).answer.status, 200)
   for (let made = 0; made < 50; made++) await start(site.browser())
   const answer = await site.browser().post('/sign-in/provider')
@@ -458,14 +441,12 @@ t.test('many unfinished sign-ins from one network get 429; successful ones do no
 
 t.test('behind a proxy, unfinished sign-ins of all users together have no limit', async (t) => {
   const site = await serveBoth(t, { limitsNetworks: false })
-  site.provider.account = ADA
   for (let made = 0; made < 51; made++) await start(site.browser())
   t.equal((await signIn(site)).answer.status, 200)
 })
 
 t.test('callbacks without a sign-in do not use up the sign-ins of a network', async (t) => {
   const site = await serveBoth(t)
-  site.provider.account = ADA
   // A picture in any web page makes browsers of the network send these.
   const path = `${callbackPath(site.organization.id)}?code=x&state=y`
   for (let made = 0; made < 51; made++) t.equal((await comeBack(site.browser(), path)).status, 400)
@@ -478,7 +459,6 @@ t.test('a provider cannot pass a browser on to the provider of another organizat
   const mallory = makeOrganization(site, 'Mallory')
   const evil = await openidProvider(t, { redirectUri: redirectUriOf({ origin, organization: mallory }) })
   setProvider(site, evil, {}, mallory)
-  provider.account = ADA
   // The attacker begins a sign-in at Acme, and the victim one at Mallory.
   const attacker = site.browser()
   const wanted = new URL(await start(attacker, { organization: 'Acme' }))
@@ -497,13 +477,11 @@ t.test('a provider cannot pass a browser on to the provider of another organizat
 
 t.test('with several organizations a visitor names one, and sees no other', async (t) => {
   const site = await serveBoth(t)
-  const { provider } = site
   makeOrganization(site, 'Globex')
   const { text } = await site.browser().get('/sign-in')
   t.match(text, /Sign in with your organization/)
   t.notMatch(text, /Acme|Globex|Okta/)
   t.match((await site.browser().get('/sign-in?organization=Acme')).text, /value="Acme"/)
-  provider.account = ADA
   for (const organization of ['Acme', 'acme.example', 'Ada@Acme.Example']) {
     const { answer, browser } = await signIn(site, { fields: { organization } })
     t.equal(answer.status, 200, organization)
@@ -522,7 +500,6 @@ t.test('a domain or a name that a member claims does not get the sign-ins of ano
   setProvider(site, { ...provider, issuer: 'https://evil.example' }, {}, mallory)
   const admin = site.signIn('mallory@mallory.example', 'owner', mallory)
   const claim = (domain: string) => admin.post('/organization-settings', { domain, evidenceWindowDays: '30' })
-  provider.account = ADA
   const reachesAcme = async (claimed: string): Promise<void> => {
     for (const organization of ['acme.example', 'ada@acme.example', 'Acme']) {
       t.equal((await signIn(site, { fields: { organization } })).answer.status, 200, `${organization}, ${claimed}`)
@@ -546,14 +523,13 @@ t.test('a domain or a name that a member claims does not get the sign-ins of ano
 
 t.test('a domain leads to the organization for which the operator confirmed it', async (t) => {
   const site = await serveBoth(t)
-  const { provider, store, clock, organization } = site
+  const { store, clock, organization } = site
   const globex = makeOrganization(site, 'Globex')
   const operator = new Administration(store, clock).organizations
   const ada = new Administration(store, clock, { kind: 'member', name: 'ada' }).organizations
   store.environment.write(() =>
     store.members.put({ organizationId: organization.id, name: 'ada', role: 'owner', createdAtMs: 0 }),
   )
-  provider.account = ADA
   const status = async (typed: string): Promise<number> =>
     (await site.browser().post('/sign-in/provider', { organization: typed })).status
   t.equal(await status('a@acme.example'), 200)
@@ -574,7 +550,6 @@ t.test('a session of a provider has no access to other organizations of the user
   const globex = makeOrganization(site, 'Globex')
   const browser = site.signIn('ada@acme.example', 'admin')
   site.signIn('ada@acme.example', 'owner', globex)
-  provider.account = ADA
   const address = addressIn(await browser.post('/account/provider'))
   const connected = await comeBack(browser, await provider.browser().signIn(address))
   t.equal(addressIn(connected), '/account?done=connected')
@@ -600,7 +575,6 @@ async function signedInTwice(site: OidcSite) {
   const [user] = site.store.users.all()
   const member = { organizationId: globex.id, name: 'ada@globex.example', role: 'owner', createdAtMs: 0 } as const
   site.store.environment.write(() => site.store.members.put({ ...member, userId: user?.id ?? '' }))
-  site.provider.account = ADA
   const address = addressIn(await own.post('/account/provider'))
   await comeBack(own, await site.provider.browser().signIn(address))
   const { browser: viaProvider, answer } = await signIn(site, { fields: { organization: 'Acme' } })
@@ -660,7 +634,6 @@ t.test('a provider confirms only its own sessions', async (t) => {
 t.test('an account at the provider belongs to one user', async (t) => {
   const site = await serveBoth(t)
   const { provider } = site
-  provider.account = ADA
   await signIn(site)
   const bob = site.signIn('bob@acme.example', 'member')
   const address = addressIn(await bob.post('/account/provider'))
@@ -678,7 +651,6 @@ t.test('an account at the provider belongs to one user', async (t) => {
 /** A user of the provider whose sign-in is too old for a sensitive change. */
 async function signedInBefore(site: OidcSite): Promise<{ browser: Browser; atProvider: ProviderBrowser }> {
   const atProvider = site.provider.browser()
-  site.provider.account = ADA
   const { browser } = await signIn(site, { atProvider })
   site.store.environment.write(() => {
     for (const session of site.store.sessions.all()) site.store.sessions.put({ ...session, confirmedAtMs: 0 })
@@ -739,7 +711,6 @@ t.test('a confirmation needs a new sign-in of the same person', async (t) => {
 t.test('removed settings end sessions of the provider, and flows that began before', async (t) => {
   const site = await serveBoth(t)
   const { provider, store, clock, organization } = site
-  provider.account = ADA
   const { browser } = await signIn(site)
   const late = site.browser()
   const callback = await provider.browser().signIn(await start(late))

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
@@ -74,7 +73,7 @@ t.test('a passkey is added, signs in, is renamed and removed', async (t) => {
     ['/sessions.csv', { Address: '127.0.0.1' }],
   ] as const) {
     t.match(account, `href="${path}"`)
-    t.match(parse((await browser.get(path)).text, { columns: true }), [row])
+    t.match(await browser.rows(path), [row])
   }
 
   t.equal((await browser.post(`/account/passkeys/${stored?.id}/name`, { name: 'old laptop' })).status, 303)

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer as createNetServer } from 'node:net'
+import { createServer as createNetServer } from 'node:net'
 import t from 'tap'
 import type { ProviderRequestResult } from '../../../console/metrics.ts'
 import { ProviderHttp, type ProviderHttpOptions } from '../../../console/sign-in/provider-http.ts'
@@ -10,6 +9,7 @@ import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { deferred } from '../../../engine/kernel/process/deferred.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
 import { LOOPBACK } from '../../support/console.ts'
+import { listenOn } from '../../support/free-port.ts'
 
 const GET = { method: 'GET', headers: {}, body: undefined, redirect: 'manual' } as const
 
@@ -18,13 +18,7 @@ function providerHttp(options: Partial<ProviderHttpOptions> = {}): ProviderHttp 
 }
 
 async function listen(t: { teardown(work: () => unknown): void }, answer: RequestListener): Promise<string> {
-  const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listenOn(t, createServer(answer))}`
 }
 
 t.test('a response is read with its status and type; a redirect is not followed', async (t) => {
@@ -43,10 +37,8 @@ t.test('a response is read with its status and type; a redirect is not followed'
 
 /** A server that sends this text to every connection. */
 async function listenRaw(t: { teardown(work: () => unknown): void }, text: string): Promise<string> {
-  const server = createNetServer((socket) => void socket.on('error', () => {}).end(text)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createNetServer((socket) => void socket.on('error', () => {}).end(text))
+  return `http://127.0.0.1:${await listenOn(t, server)}`
 }
 
 t.test('a status that HTTP does not have fails with its number, and holds no place of the limits', async (t) => {
@@ -141,12 +133,7 @@ t.test('certificates are checked, and the proxy of the environment is used', asy
     { key: readFileSync(keyFile), cert: readFileSync(certificateFile) },
     (_, response) => void response.end('{}'),
   )
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   const fetch = providerHttp().fetchFor('acme')
   const untrusted = /the certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. NODE_EXTRA_CA_CERTS/
   await t.rejects(fetch(`https://localhost:${port}/`, GET), untrusted)

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { CaptureSite, SERVICE_NAME } from '../../support/capture-site.ts'
 import { Container, type Placement, type Restrictions } from '../../support/container.ts'
-import { ContainerSite, SERVICE_NAME } from '../../support/container-site.ts'
 import { type Image, imageOf } from '../../support/image.ts'
 import { composeFile, composeRestrictions, manifests, podContainers } from '../../support/manifests.ts'
 import { skipNamespaces as skip } from '../../support/namespace.ts'
@@ -23,7 +23,7 @@ const MANIFESTS = [
     name: 'compose.yaml',
     container: () => composeRestrictions((composeFile()['services'] as Record<string, unknown>)['collector']),
     // An engine copies the image's folder into a new volume.
-    async volume(site: ContainerSite, image: Image) {
+    async volume(site: CaptureSite, image: Image) {
       const folder = site.folder('volume')
       execFileSync('cp', ['--archive', `${join(image.root, VOLUME)}/.`, folder])
       return folder
@@ -35,7 +35,7 @@ const MANIFESTS = [
     name: 'kubernetes/collector.yaml',
     container: () => podContainers(daemonSet()).at(-1)?.restrictions as Restrictions,
     // kubelet creates the folder as root. The pod's init container changes its owner.
-    async volume(site: ContainerSite, image: Image, t: Test) {
+    async volume(site: CaptureSite, image: Image, t: Test) {
       const folder = site.folder('volume')
       chmodSync(folder, 0o755)
       for (const first of podContainers(daemonSet()).slice(0, -1)) {
@@ -59,7 +59,7 @@ function daemonSet(): unknown {
 for (const [index, { name, container, volume, writable, executable }] of MANIFESTS.entries()) {
   t.test(`${name}: the collector matches, forwards and survives a kill`, { skip, timeout: 240_000 }, async (t) => {
     const image = IMAGE as Image
-    const site = await ContainerSite.make(t, `spsctr${process.pid}x${index}`)
+    const site = await CaptureSite.make(t, `spsctr${process.pid}x${index}`)
     const restrictions = container()
     const placement: Placement = {
       ...{ volume: await volume(site, image, t), network: site.network },
@@ -137,7 +137,7 @@ const GRANTING = [
 t.test('the program gets the capability with every engine', { skip, timeout: 90_000 }, async (t) => {
   const image = IMAGE as Image
   const restrictions = composeRestrictions((composeFile()['services'] as Record<string, unknown>)['collector'])
-  const site = await ContainerSite.make(t, `spsctr${process.pid}x9`)
+  const site = await CaptureSite.make(t, `spsctr${process.pid}x9`)
   const common = { network: site.network, environment: site.settings, hosts: `127.0.0.1 ${SERVICE_NAME}` }
   const [, program = ''] = image.entrypoint
   const check = [program, 'check', '--json']

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { ContainerSite } from '../../support/container-site.ts'
+import { CaptureSite } from '../../support/capture-site.ts'
 import { skipNamespaces as skip } from '../../support/namespace.ts'
 import { startCommand } from '../../support/programs.ts'
 import { released, scannedMatches, THIS_MACHINE } from '../../support/released.ts'
@@ -13,7 +13,7 @@ mount --rbind /dev "$root/dev" && mount -t sysfs sysfs "$root/sys" && mount -t p
 exec chroot "$root" "$@"`
 
 t.test('the executable needs no files but those of the C and C++ libraries', { skip, timeout: 120_000 }, async (t) => {
-  const site = await ContainerSite.make(t, `spsroot${process.pid}`)
+  const site = await CaptureSite.make(t, `spsroot${process.pid}`)
   const root = site.folder('root')
   for (const name of ['dev', 'proc', 'sys']) mkdirSync(join(root, name))
   const executable = released('posture-collector', THIS_MACHINE)

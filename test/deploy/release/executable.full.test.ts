@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'no
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import { ExitStatus } from '../../../engine/kernel/process/error-codes.ts'
-import { admin, type Ended, forwardArgs, startCommand, startService } from '../../support/programs.ts'
+import { admin, type Ended, forwardArgs, jsonLines, startCommand, startService } from '../../support/programs.ts'
 import {
   DEMO_CAPTURE,
   demoMatches,
@@ -70,13 +70,8 @@ t.test('the executable opens an interface, or says which permission is missing',
     ...['check', '--json', '--interface', 'lo', '--endpoint', 'localhost', '--outbox', join(t.testdir(), 'outbox')],
     ...['--token', `svc_mt_${'0'.repeat(48)}`],
   ])
-  const steps = new Map(
-    check.stdout
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as { check: string; result: string; found: string })
-      .map((step) => [step.check, step]),
-  )
+  const rows = jsonLines<{ check: string; result: string; found: string }>(check.stdout)
+  const steps = new Map(rows.map((step) => [step.check, step]))
   const opened = steps.get('interface')
   if (process.getuid?.() === 0) t.equal(opened?.result, 'ok', String(opened?.found))
   else t.match(opened?.found, /no permission to capture.*setcap cap_net_raw=ep .*posture-collector/)
