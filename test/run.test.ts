@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Preparations, preparationsOf } from './support/preparations.ts'
 import { REPOSITORY } from './support/programs.ts'
-import { type FileResult, runFiles } from './support/run-file.ts'
+import { type FileResult, runFiles, runScript } from './support/run-file.ts'
+import { testFile } from './support/test-files.ts'
 import { until } from './support/wait.ts'
 
 /** Tests the runner with test files that pass, fail, crash and hang. */
@@ -27,6 +29,7 @@ const ROWS: readonly {
     code: `import t from ${TAP}; t.test('a', { skip: 'needs root' }, async () => {}); t.ok(1)`,
     result: { passed: 1, failed: 0, skipped: ['a: needs root'] },
   },
+  { name: 'an error outside of tests', code: `throw new Error('broken')`, result: { failed: 1 }, failure: /broken/ },
   { name: 'no test at all', code: '', result: { failed: 1 } },
   {
     name: 'a process that ends in the middle',
@@ -72,6 +75,24 @@ t.test('files that share a process are counted together, and have fixtures', asy
     options,
   )
   t.match(found, { passed: 7, failed: 1, failures: [/^t6 /] })
+})
+
+t.test('a file of the full suite waits for what its imports need', async (t) => {
+  const needs = (source: string): string[] => preparationsOf(testFile(source)).map(({ name }) => name)
+  t.same(needs('test/deploy/release/contents.full.test.ts'), ['release'])
+  t.same(needs('test/deploy/container/image.full.test.ts'), ['release', 'debian'])
+  t.same(needs('test/engine/http/uws.full.test.ts'), ['debian-13'])
+  t.same(needs('test/api/contract.test.ts'), [], 'npm test prepares nothing')
+  t.same(needs('test/api/proxies.full.test.ts'), [])
+  const [file, other] = ['test/deploy/debian/packages.full.test.ts', 'test/api/proxies.full.test.ts'].map(testFile)
+  if (file === undefined || other === undefined) return
+  const preparations = new Preparations([file, other])
+  t.same([preparations.isReady(file), preparations.isReady(other)], [false, true])
+})
+
+t.test('a preparation that fails is reported with its output', async (t) => {
+  t.equal(await runScript(['-e', '']), undefined)
+  t.match(await runScript(['-e', 'console.error("no space"); process.exit(3)']), /no space\nended with status 3/)
 })
 
 t.test('programs that a test file leaves running end with the file', async (t) => {

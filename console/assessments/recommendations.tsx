@@ -248,7 +248,7 @@ interface ChangeFormProps {
 
 function ChangeForm({ recommendation, form, query }: ChangeFormProps) {
   const { id, title, status, owner, dueOn = '', reason = '' } = recommendation
-  const typed = (name: string, stored: string): string => form?.values.text(name) ?? stored
+  const typed = (name: string, stored: string): string => form?.values.text(name, stored) ?? stored
   return (
     <form class="inline status" method="post" action={actionOf(`${PATH}/${id}`, query)}>
       <StatusFields status={typed('status', status)} reason={typed('reason', reason)} of={title} />

@@ -121,5 +121,5 @@ function notify(message: FromLane, transfer: readonly ArrayBuffer[]): void {
   parentPort?.postMessage(message, transfer)
 }
 
-const thread = new LaneWorker(workerData as LaneWorkerData)
-parentPort?.on('message', (message: ToLane) => thread.onMessage(message))
+const worker = new LaneWorker(workerData as LaneWorkerData)
+parentPort?.on('message', (message: ToLane) => worker.onMessage(message))

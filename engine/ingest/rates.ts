@@ -38,10 +38,9 @@ export class TokenRate {
     const at = this.#slotOf(hash, second) * SLOT_WORDS
     const seen = Atomics.load(words, at + 1)
     // The first message of a second resets the count. A few messages of other threads may be lost
-    // between the two stores, which does not justify a lock. A thread that read its clock just before
-    // the second began counts in it: if it went back, each change between the two would reset the count.
-    const isNew = seen !== second && seen !== second + 1
-    if (isNew && Atomics.compareExchange(words, at + 1, seen, second) === seen) Atomics.store(words, at + 2, 0)
+    // between the two stores, which does not justify a lock.
+    if (!isCounted(seen, second) && Atomics.compareExchange(words, at + 1, seen, second) === seen)
+      Atomics.store(words, at + 2, 0)
     if (Atomics.add(words, at + 2, 1) < this.#perSecond) return true
     Atomics.sub(words, at + 2, 1)
     return false
@@ -52,7 +51,7 @@ export class TokenRate {
     const words = this.#words
     const second = Math.floor(nowMs / 1000) | 0
     const at = this.#slotOf(hash, second) * SLOT_WORDS
-    if (Atomics.load(words, at + 1) === second && Atomics.load(words, at + 2) > 0) Atomics.sub(words, at + 2, 1)
+    if (isCounted(Atomics.load(words, at + 1), second) && Atomics.load(words, at + 2) > 0) Atomics.sub(words, at + 2, 1)
   }
 
   #slotOf(hash: number, second: number): number {
@@ -66,12 +65,21 @@ export class TokenRate {
     for (let step = 0; step < STEPS; step++) {
       const slot = (first + step) & (SLOTS - 1)
       const owner = Atomics.load(words, slot * SLOT_WORDS)
-      if (owner !== 0 && Atomics.load(words, slot * SLOT_WORDS + 1) === second) continue
+      if (owner !== 0 && isCounted(Atomics.load(words, slot * SLOT_WORDS + 1), second)) continue
       const found = Atomics.compareExchange(words, slot * SLOT_WORDS, owner, hash)
       if (found === owner || found === hash) return slot
     }
     return first
   }
+}
+
+/**
+ * Whether messages of `second` are counted in the slot's second: the same, or the next one, which
+ * another thread has begun while this one still had the clock of the second before. If the slot
+ * went back, each change between the two threads would reset the count.
+ */
+function isCounted(slotSecond: number, second: number): boolean {
+  return slotSecond === second || slotSecond === second + 1
 }
 
 /** Returns a 32-bit number other than 0, from the random digits of a token's id. */

@@ -130,6 +130,7 @@ for (const implementation of IMPLEMENTATIONS) {
         key.toUpperCase(),
         ` svc${key}`,
         key.replace('pk', 'mt'),
+        key.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')),
       ]
       for (const each of [...wrong, 'ä', `svc_pk_${'0'.repeat(64)}`, 'x'.repeat(2000)]) {
         const answer = await api.ask('/api/v1/scores', {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { SKETCH_BYTES } from '../../engine/store/candidates.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
+import { makeOrganization } from '../support/store.ts'
 
 const PATH = '/candidates'
 
@@ -42,6 +43,19 @@ t.test('candidates are listed, dismissed, restored and handed to the form of cus
   t.equal((await admin.post(`${PATH}/unknown.ai/restore`)).status, 303)
   t.match((await admin.get(PATH)).text, /unknown\.ai/)
   t.equal((await admin.post(`${PATH}/none.ai/dismiss`)).status, 404)
+})
+
+t.test('members of other roles and organizations', async (t) => {
+  const site = await serveConsole(t)
+  candidatesIn(site, 'unknown.ai')
+  const viewer = site.signIn('v', 'viewer')
+  const { text } = await viewer.get(PATH)
+  t.match(text, /unknown\.ai/)
+  t.notMatch(text, /Dismiss unknown|Add unknown/)
+  t.equal((await viewer.post(`${PATH}/unknown.ai/dismiss`)).status, 403)
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.notMatch((await foreign.get(PATH)).text, /unknown\.ai/)
+  t.equal((await foreign.post(`${PATH}/unknown.ai/dismiss`)).status, 404)
 })
 
 t.test('a name of a platform is no longer listed', async (t) => {

@@ -44,7 +44,7 @@ t.test('the tables of a platform are CSV files, too', async (t) => {
   const site = await serveConsole(t)
   useDeepSeek(site)
   const viewer = site.signIn('v', 'viewer')
-  const rows = async (path: string) => await viewer.rows(path)
+  const rows = (path: string) => viewer.rows(path)
   const { text } = await viewer.get('/platforms/DeepSeek')
   for (const table of ['risk', 'names', 'days']) t.match(text, `href="/platforms/DeepSeek/${table}.csv"`)
   t.match(await rows('/platforms/DeepSeek/risk.csv'), [
@@ -264,4 +264,13 @@ t.test('a platform of the registry that was not seen says so; an unknown one is 
   t.match((await viewer.get('/platforms/ChatGPT')).text, /Not seen in the last 30 days/)
   t.equal((await viewer.get('/platforms/%3Cscript%3E')).status, 404)
   t.equal((await signIn('a', 'admin').post('/platforms/Nothing/approve')).status, 404)
+})
+
+t.test('another organization sees nothing of it', async (t) => {
+  const site = await serveConsole(t)
+  useDeepSeek(site)
+  const other = makeOrganization(site, 'Globex')
+  const { text } = await site.signIn('g', 'owner', other).get('/platforms/DeepSeek')
+  t.match(text, /Not seen/)
+  t.notMatch(text, /chat\.deepseek\.com/)
 })

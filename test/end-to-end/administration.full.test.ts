@@ -47,7 +47,7 @@ async function site(t: { testdir(): string; teardown(work: () => unknown): void 
 
 t.test('changes to keys, plan and tokens apply to the next request', async (t) => {
   const { data, org, ask, send, tokenId } = await site(t)
-  const [made] = await admin('key', 'create', 'dashboard', '--scope', 'discovery:read', ...org)
+  const [made] = await admin('key', 'create', 'reports', '--scope', 'discovery:read', ...org)
   const key = String(made?.['key'])
   /** Statuses over many connections, which both threads answer. */
   const statuses = async (path = '/api/v1/discovery'): Promise<number[]> => {
@@ -68,7 +68,7 @@ t.test('changes to keys, plan and tokens apply to the next request', async (t) =
   t.equal(await send(['claude.ai']), 401)
 
   const used = await until('when the key was used last', async () => {
-    const row = (await admin('key', 'list', ...org)).find(({ label }) => label === 'dashboard')
+    const row = (await admin('key', 'list', ...org)).find(({ label }) => label === 'reports')
     return row?.['last_used_at'] === null ? undefined : String(row?.['last_used_at'])
   })
   t.ok(Math.abs(Date.parse(used) - Date.now()) < 60_000, used)
@@ -300,7 +300,7 @@ t.test('an API key expires, and scopes are never granted silently', async (t) =>
     return (await ask('/api/v1/scores', String(made?.['key']))).status === 401 ? true : undefined
   })
   const listed = (await admin('key', 'list', ...data)).map(({ label, status }) => `${label} ${status}`)
-  t.same(listed.sort(), ['short expired', 'test active'])
+  t.same(listed.sort(), ['dashboard active', 'short expired'])
 })
 
 t.test('without a service, a scan runs in the command, and verify reports that no events can arrive', async (t) => {

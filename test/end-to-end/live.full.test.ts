@@ -358,17 +358,30 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
       4,
       /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
     ],
-    [['--capture-filter', 'not vlan'], 2, /USAGE --capture-filter: "not vlan": "vlan" is not supported/],
-    [['--tls-ports', manyPorts], 2, /USAGE the filter does not fit the kernel: 9\d ports or ranges/],
-    [['--capture-filter', 'ip and ip6'], 2, /USAGE --capture-filter: "ip and ip6": .*rejects all packets/],
+    [
+      ['--capture-filter', 'not vlan'],
+      2,
+      /^posture-collector: USAGE --capture-filter: "not vlan": "vlan" is not supported/,
+    ],
+    [
+      ['--tls-ports', manyPorts],
+      2,
+      /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
+    ],
+    [
+      ['--capture-filter', 'ip and ip6'],
+      2,
+      /^posture-collector: USAGE --capture-filter: "ip and ip6": .*rejects all packets/,
+    ],
     [['--interface', 'fra'], 4, /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/],
     [['--run-as', 'nobody-at-all'], 2, /^posture-collector: USAGE --run-as: no user "nobody-at-all"/],
     [
       ['--capture-buffer-mb', '0'],
       2,
       /^posture-collector: USAGE --capture-buffer-mb: expected a whole number from 1 to 1024, found "0"/,
+      {},
     ],
-    [['--settings-file', '/none'], 2, /^posture-collector: USAGE --settings-file \/none: no such file/],
+    [['--settings-file', '/none'], 2, /^posture-collector: USAGE --settings-file \/none: no such file/, {}],
   ]
   for (const [index, [args, status, expected, own = elsewhere]] of rows.entries()) {
     const refused = startCollector(t, site, ['--outbox', join(site.directory, `other${index}`), ...args], own)

@@ -170,7 +170,9 @@ export class Browser {
 
   /** The rows of a CSV file, by heading. */
   async rows(path: string): Promise<Record<string, string>[]> {
-    return parse((await this.get(path)).text, { columns: true }) as Record<string, string>[]
+    const { status, text } = await this.get(path)
+    if (status !== 200 || text === '') throw new Error(`${path}: ${status} ${text}`)
+    return parse(text, { columns: true }) as Record<string, string>[]
   }
 
   /** Posts a form from a page of the console. */

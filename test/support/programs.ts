@@ -87,7 +87,10 @@ export async function admin(...args: string[]): Promise<AdminRow[]> {
 
 /** The rows that a program printed as lines of JSON. */
 export function jsonLines<Row = Record<string, unknown>>(text: string): Row[] {
-  return text.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as Row)))
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Row)
 }
 
 /**

@@ -101,6 +101,28 @@ t.test('DNS over TCP after a SYN, in pieces of any order, reports every name onc
   )
 })
 
+t.test('without a SYN, two segments in either order report the name', async (t) => {
+  for (const [index, order] of [
+    [0, 1],
+    [1, 0],
+  ].entries()) {
+    for (let cut = 6; cut < hello.length; cut += 37) {
+      const decoder = new FrameDecoder()
+      const parts = [
+        { sequence: 1000, payload: hello.subarray(0, cut) },
+        { sequence: 1000 + cut, payload: hello.subarray(cut) },
+      ]
+      const frames = order.map((part) => frameOf({ connection: 1, ...(parts[part] as (typeof parts)[0]) }))
+      const { names } = decoder.decode(frames)
+      t.same(
+        names.map(({ name }) => name),
+        ['api.openai.com'],
+        `order ${index}, split at byte ${cut}`,
+      )
+    }
+  }
+})
+
 t.test('bytes that contradict earlier ones change nothing', async (t) => {
   const decoder = new FrameDecoder()
   const forged = tlsRecords(clientHello({ serverName: 'api.forged.com', postQuantum: true, grease: true }), 700)

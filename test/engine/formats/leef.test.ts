@@ -89,7 +89,7 @@ checkFormat(t, 'leef', rows)
 // Truncated before the name, the line has only the domain.
 t.test("the user's domain comes last", async (t) => {
   const line = 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdomain=corp.example.org\tdhost=claude.ai'
-  t.match(new MessageReader().read(line), { verdict: 'event', host: 'claude.ai', client: '192.0.2.45' })
+  t.equal(new MessageReader().read(line).host, 'claude.ai')
 })
 
 t.test('long values and many pairs take linear time', async (t) => {
