@@ -19,7 +19,7 @@ t.test('two days are compared: new platforms, decisions, use', async (t) => {
   t.match(text, /option value="2026-11-19" selected.*option value="2026-11-20" selected/s)
   t.match(text, /1 differ/)
   t.match(text, /href="\/platforms\/Claude">.*use<\/span>/s)
-  const rows = async (query: string) => await viewer().rows(`/compare.csv?${query}`)
+  const rows = (query: string) => viewer().rows(`/compare.csv?${query}`)
   t.match(await rows('before=2026-11-18&after=2026-11-20'), [
     { Platform: 'Claude', Change: 'new', Clients: '2', 'Clients before': '0' },
     { Platform: 'DeepSeek', Change: 'decision', Decision: 'approved', 'Decision before': 'waiting' },
@@ -51,7 +51,7 @@ t.test('platforms are filtered by when they were first found', async (t) => {
   const viewer = site.signIn('v', 'viewer')
   const found = async (query: string): Promise<string[]> => {
     const rows = await viewer.rows(`/platforms.csv?${query}`)
-    return (rows as Record<string, string>[]).map(({ Platform = '' }) => Platform).sort()
+    return rows.map(({ Platform = '' }) => Platform).sort()
   }
   t.same(await found(''), ['Claude', 'DeepSeek'])
   t.same(await found('new=7'), ['Claude'])

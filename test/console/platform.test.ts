@@ -44,10 +44,9 @@ t.test('the tables of a platform are CSV files, too', async (t) => {
   const site = await serveConsole(t)
   useDeepSeek(site)
   const viewer = site.signIn('v', 'viewer')
-  const rows = (path: string) => viewer.rows(path)
   const { text } = await viewer.get('/platforms/DeepSeek')
   for (const table of ['risk', 'names', 'days']) t.match(text, `href="/platforms/DeepSeek/${table}.csv"`)
-  t.match(await rows('/platforms/DeepSeek/risk.csv'), [
+  t.match(await viewer.rows('/platforms/DeepSeek/risk.csv'), [
     ...TERMS.map(({ input, text: reason, points: each }) => ({ Input: input, Reason: reason, Points: String(each) })),
     { Input: '', Points: String(RISK.score), Reason: 'Risk of the platform' },
     { Input: 'evidence', Reason: 'The evidence of use has a confidence of 0.85' },
@@ -58,15 +57,15 @@ t.test('the tables of a platform are CSV files, too', async (t) => {
     TERMS.some(({ source = '', date }) => source !== '' && date !== undefined),
     'a fact has its page and day',
   )
-  t.same(await rows('/platforms/DeepSeek/names.csv'), [
+  t.same(await viewer.rows('/platforms/DeepSeek/names.csv'), [
     { Name: 'chat.deepseek.com', Matches: '7' },
     { Name: 'api.deepseek.com', Matches: '1' },
   ])
-  t.match((await rows('/platforms/DeepSeek/days.csv')).slice(-2), [
+  t.match((await viewer.rows('/platforms/DeepSeek/days.csv')).slice(-2), [
     { Day: '2026-11-19', 'Clients of platforms that are not approved': '1', 'Clients of approved platforms only': '0' },
     { Day: '2026-11-20', 'Clients of platforms that are not approved': '2' },
   ])
-  t.same(await rows('/platforms/ChatGPT/names.csv'), [], 'not seen')
+  t.same(await viewer.rows('/platforms/ChatGPT/names.csv'), [], 'not seen')
   t.equal((await viewer.get('/platforms/Nobody/names.csv')).status, 404)
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.notMatch((await foreign.get('/platforms/DeepSeek/names.csv')).text, /deepseek\.com/)

@@ -6,6 +6,7 @@ import { callbackPath } from '../../console/sign-in/oidc-flow.ts'
 import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import { capturedLog } from '../support/captured-log.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
+import { listenOn } from '../support/free-port.ts'
 import { type OpenidProvider, openidProvider } from '../support/openid-provider.ts'
 import { makeOrganization } from '../support/store.ts'
 
@@ -114,9 +115,7 @@ t.test('the secret of one provider is never sent to another', async (t) => {
     asked++
     response.end()
   })
-  await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => evil.close())
-  const issuer = `http://127.0.0.1:${(evil.address() as { port: number }).port}`
+  const issuer = `http://127.0.0.1:${await listenOn(t, evil)}`
   for (const unchecked of ['', 'yes']) {
     const answer = await owner.post(PATH, { ...values, issuer, clientSecret: '', unchecked })
     t.match(answer, { status: 400, text: /Enter the client secret/ })

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -20,16 +20,8 @@ t.test('a step fails when another server answers in place of the service', async
   const portal = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, answer) =>
     answer.end('<html>Welcome</html>'),
   )
-  await new Promise<void>((resolve) => portal.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    portal.closeAllConnections()
-    portal.close()
-  })
-  const settings = collectorSettings.parse({
-    token: UNKNOWN_TOKEN,
-    fingerprint,
-    httpsPort: (portal.address() as AddressInfo).port,
-  })
+  const httpsPort = await listenOn(t, portal)
+  const settings = collectorSettings.parse({ token: UNKNOWN_TOKEN, fingerprint, httpsPort })
   t.match(await startStep('token', settings).outcome, {
     result: 'failed',
     code: 'SERVICE_UNREACHABLE',

@@ -17,8 +17,6 @@ interface Row {
   readonly fix?: string
 }
 
-const rowsOf = (stdout: string): Row[] => jsonLines<Row>(stdout)
-
 /** A real service, and the parameters of a check that reaches it. */
 async function service(t: Test) {
   const site = await startSite(t)
@@ -36,7 +34,7 @@ t.test('a successful check stores nothing and leaves no file', { skip: skipNames
     HEALTH_PORT: '0',
   })
   t.match(ended, { status: 0, stderr: 'all ok\n' })
-  t.match(rowsOf(ended.stdout), [
+  t.match(jsonLines<Row>(ended.stdout), [
     { check: 'settings', result: 'ok', found: /^from lo to localhost port \d+; registry: \d+ platforms, \d+ domains$/ },
     { check: 'interface', result: 'ok', found: /^lo: up, link type ethernet \(1\), 127\.0\.0\.1/ },
     { check: 'health', result: 'ok', found: 'the system chooses a port' },
@@ -176,7 +174,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
     const ended = await run('collector', [...parameters, ...more], { SVC_TOKEN: given, HEALTH_PORT: '0' })
     t.equal(ended.status, status, name)
     t.match(ended.stderr, stderr, name)
-    const found = rowsOf(ended.stdout)
+    const found = jsonLines<Row>(ended.stdout)
     for (const row of expected)
       t.match(
         found.find(({ check }) => check === row.check),
@@ -200,7 +198,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
       SVC_TOKEN: token,
       HEALTH_PORT: '0',
     })
-    return { ...ended, rows: new Map(rowsOf(ended.stdout).map((row) => [row.check, row])) }
+    return { ...ended, rows: new Map(jsonLines<Row>(ended.stdout).map((row) => [row.check, row])) }
   }
   const asRoot = await check('--run-as', 'root', '--registry-file', registry)
   t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'a collector that stays root can read both files')
@@ -235,13 +233,13 @@ t.test('without CAP_NET_RAW, the check lists the ways to grant it', { skip: skip
     env: { SVC_TOKEN: UNKNOWN_TOKEN, HEALTH_PORT: '0' },
   })
   t.equal(status, 4)
-  t.match(rowsOf(stdout)[1], {
+  t.match(jsonLines<Row>(stdout)[1], {
     check: 'interface',
     code: 'CAPTURE_DENIED',
     found: 'lo: no permission to capture',
     fix: /CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW \(\w+\), --cap-add NET_RAW \(\w+\), setcap cap_net_raw=ep \S+/,
   })
-  t.match(rowsOf(stdout)[3], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
+  t.match(jsonLines<Row>(stdout)[3], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
 })
 
 t.test(
@@ -269,7 +267,7 @@ t.test(
         encoding: 'utf8',
         env: { SVC_TOKEN: UNKNOWN_TOKEN },
       })
-      t.match(rowsOf(stdout)[1], expected, name)
+      t.match(jsonLines<Row>(stdout)[1], expected, name)
     }
   },
 )
@@ -284,11 +282,11 @@ t.test('a check does not disturb a collector on the same outbox', async (t) => {
     })
   })
   const ended = await run('collector', ['check', '--interface', 'lo'], environment)
-  const waiting = Number(/: (\d+) events wait, /.exec(rowsOf(ended.stdout)[3]?.found ?? '')?.[1])
+  const waiting = Number(/: (\d+) events wait, /.exec(jsonLines<Row>(ended.stdout)[3]?.found ?? '')?.[1])
   t.ok(waiting > 0, ended.stdout)
   collector.child.kill('SIGINT')
   const { status, stderr } = await collector.ended
   t.equal(status, 130, stderr)
   const after = await run('collector', ['check', '--interface', 'lo'], environment)
-  t.match(rowsOf(after.stdout)[3]?.found, new RegExp(`: ${/"waiting":(\d+)/.exec(stderr)?.[1]} events wait`))
+  t.match(jsonLines<Row>(after.stdout)[3]?.found, new RegExp(`: ${/"waiting":(\d+)/.exec(stderr)?.[1]} events wait`))
 })

@@ -173,9 +173,9 @@ t.test('names of an organization are limited; those that ended first leave', asy
 
 t.test('names that ended before the clients that are kept leave with them', async (t) => {
   const opened = acmeSite(t)
-  const { store, clock, organization } = opened
+  const { store, clock, organization, administration } = opened
+  const { clientNames } = administration
   const other = makeOrganization(opened, 'Other')
-  const { clientNames } = new Administration(store, clock)
   const text = `address,name,from,to
 10.2.0.7,old,2026-10-01,2026-10-22
 10.2.0.7,kept,2026-10-22,2026-10-22T00:00:01Z

@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { readHostNames } from '../../../engine/admin/host-names-file.ts'
 import { CLIENTS_EXPORT } from '../../../engine/export/client-rows.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
@@ -10,7 +9,7 @@ import type { Event } from '../../../engine/kernel/event/event.ts'
 import { DAY_MS, isoSeconds } from '../../../engine/kernel/process/clock.ts'
 import { CLIENTS_PER_DAY_MAX } from '../../../engine/limits.ts'
 import { acmeSite } from '../../support/acme-site.ts'
-import { runAdmin } from '../../support/programs.ts'
+import { jsonLines, runAdmin } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
 import { type openStore, quietLog, Sender } from '../../support/store.ts'
 
@@ -23,11 +22,9 @@ type Row = Record<string, unknown>
 
 function site(test: Parameters<typeof openStore>[0]) {
   const opened = acmeSite(test, { startMs: NOW })
-  const { store, clock, directory, organization, sender, buffer, scan } = opened
+  const { directory, sender, buffer, scan } = opened
   return {
     ...opened,
-    organization,
-    administration: new Administration(store, clock),
     use(uses: readonly (readonly [name: string, timeMs: number, more?: Partial<Event>])[]): void {
       const events = uses.map(([name, timeMs, more]) => sender.event(name, timeMs, more))
       buffer(events)
@@ -52,13 +49,6 @@ function site(test: Parameters<typeof openStore>[0]) {
   }
 }
 
-function linesOf(text: string): Row[] {
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Row)
-}
-
 t.test('clients with their names, by platform and day, in each format', async (t) => {
   const { use, exported, administration, organization, store } = site(t)
   use([
@@ -69,7 +59,7 @@ t.test('clients with their names, by platform and day, in each format', async (t
   administration.clientNames.addNetwork(organization, '10.2.0.0/16', '<b>Berlin')
   administration.clientNames.importHosts(organization, readHostNames('10.2.0.7,laptop', 'names').names)
   const day = isoSeconds(USED).slice(0, 10)
-  const rows = linesOf(await exported('ndjson'))
+  const rows = jsonLines(await exported('ndjson'))
   t.equal(rows.length, 3)
   t.match(
     rows.find(({ user }) => user === '=cmd|jdoe'),
@@ -92,7 +82,7 @@ t.test('clients with their names, by platform and day, in each format', async (t
   const html = await exported('html')
   t.match(html, '<h1>clients of Acme</h1>')
   t.match(html, '<td>&lt;b&gt;Berlin</td>')
-  t.equal(linesOf(await exported('ndjson', '--since', isoSeconds(USED))).length, 2, 'used since then')
+  t.equal(jsonLines(await exported('ndjson', '--since', isoSeconds(USED))).length, 2, 'used since then')
   const reads = store.auditLog.ofOrganization(organization.id).filter(({ action }) => action === 'client.read')
   t.match(reads, [{ subject: 'export of clients' }], 'one audit entry for each reader and hour')
 })
@@ -102,9 +92,9 @@ t.test('what is exported follows the setting', async (t) => {
   const uses = [['claude.ai', USED, { client: '10.2.0.7', user: 'jdoe' }]] as const
   use(uses)
   const pseudonymous = administration.organizations.set(organization, { clients: 'pseudonym' })
-  t.same(linesOf(await exported('ndjson')), [], 'what is left to erase is not exported')
+  t.same(jsonLines(await exported('ndjson')), [], 'what is left to erase is not exported')
   for (const _step of administration.organizations.eraseClients(pseudonymous));
-  t.same(linesOf(await exported('ndjson')), [])
+  t.same(jsonLines(await exported('ndjson')), [])
   const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
   const accept = async (): Promise<void> => {
     await acceptor.accept(organization.id, [
@@ -113,11 +103,11 @@ t.test('what is exported follows the setting', async (t) => {
     use([])
   }
   await accept()
-  t.match(linesOf(await exported('ndjson')), [{ client: /^p-/, user: /^u-/, client_name: null }])
+  t.match(jsonLines(await exported('ndjson')), [{ client: /^p-/, user: /^u-/, client_name: null }])
   const off = administration.organizations.set(organization, { clients: 'off' })
   for (const _step of administration.organizations.eraseClients(off));
   await accept()
-  t.same(linesOf(await exported('ndjson')), [], 'no client is kept')
+  t.same(jsonLines(await exported('ndjson')), [], 'no client is kept')
 })
 
 t.test('the clients that are not kept are one row', async (t) => {
@@ -127,7 +117,7 @@ t.test('the clients that are not kept are one row', async (t) => {
       return ['claude.ai', USED, { client: `10.2.${at >> 8}.${at & 255}`, count: at < 5 ? 1 : 2 }] as const
     }),
   )
-  const rows = linesOf(await exported('ndjson'))
+  const rows = jsonLines(await exported('ndjson'))
   t.equal(rows.length, CLIENTS_PER_DAY_MAX + 1)
   t.match(
     rows.filter(({ client, user }) => client === null && user === null),
@@ -166,7 +156,7 @@ t.test('with a cursor, any sequence of scans and exports misses and repeats noth
       /** What a reader of all exports knows. */
       const known = new Map<string, string>()
       const take = async (...args: readonly string[]): Promise<void> => {
-        for (const row of linesOf(await exported('ndjson', '--cursor', cursor, ...args))) {
+        for (const row of jsonLines(await exported('ndjson', '--cursor', cursor, ...args))) {
           const key = [row['day'], row['platform_id'], row['client'], row['user']].join(' ')
           const content = JSON.stringify(row)
           if (known.get(key) === content) throw new Error(`${key} is repeated`)
@@ -192,7 +182,7 @@ t.test('with a cursor, any sequence of scans and exports misses and repeats noth
         else await take()
       }
       await take()
-      const all = linesOf(await exported('ndjson')).map((row) => JSON.stringify(row))
+      const all = jsonLines(await exported('ndjson')).map((row) => JSON.stringify(row))
       t.same([...known.values()].sort(), all.sort())
       return t.passing()
     }),

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { admin, runAdmin } from '../../support/programs.ts'
+import { admin, jsonLines, runAdmin } from '../../support/programs.ts'
 
 t.test('list and search show platforms, show their domains, stats the counts', async (t) => {
   const all = await admin('registry', 'list')
@@ -51,16 +51,10 @@ t.test('validate shows every problem with its line, and diff what a file changes
   )
   const rejected = await runAdmin(['registry', 'validate', file])
   t.match(rejected, { status: 2, stderr: /^posture-admin: REGISTRY_FILE \S+own\.yaml: problems: 2\n$/ })
-  t.match(
-    rejected.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as object),
-    [
-      { file, line: 3, severity: 'error', entry: 'chatgpt', field: 'risk.score' },
-      { file, line: 4, severity: 'error', entry: 'chatgpt', field: 'nam' },
-    ],
-  )
+  t.match(jsonLines(rejected.stdout), [
+    { file, line: 3, severity: 'error', entry: 'chatgpt', field: 'risk.score' },
+    { file, line: 4, severity: 'error', entry: 'chatgpt', field: 'nam' },
+  ])
   t.match(await runAdmin(['registry', 'diff', file]), { status: 2, stderr: /REGISTRY_FILE/ })
 
   writeFileSync(file, 'platforms:\n  - id: chatgpt\n    risk: { score: 7, why: Contract }\ndisable: [claude]\n')

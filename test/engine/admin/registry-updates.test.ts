@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
 import { Store } from '../../../engine/store/store.ts'
-import { admin, run, runAdmin } from '../../support/programs.ts'
+import { listenOn } from '../../support/free-port.ts'
+import { admin, jsonLines, run, runAdmin } from '../../support/programs.ts'
 import {
   BUILT_IN_VERSION,
   FIRST_KEY,
@@ -54,26 +54,21 @@ t.test('an update is shown and installed, and rollback restores what was before'
     { change: 'version', before: BUILT_IN_VERSION, after: laterVersion(1) },
     { platform_id: 'new-llm', change: 'added', field: 'domains', after: /llm\.example\.net/ },
   ]
-  const rowsOf = (text: string) =>
-    text
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as object)
   const preview = await update(first, '--dry-run')
-  t.match(rowsOf(preview.stdout), expected)
+  t.match(jsonLines(preview.stdout), expected)
   t.match(await version(), { version: BUILT_IN_VERSION }, 'a dry run installs nothing')
-  t.match(rowsOf((await update(first)).stdout), expected)
+  t.match(jsonLines((await update(first)).stdout), expected)
   t.match(await version(), { version: laterVersion(1), built_in: BUILT_IN_VERSION, rollback_to: 'built-in', key: 1 })
   t.equal(await platformOf(HOST), 'new-llm')
 
   t.match(await update(first), { status: 0 }, 'the same again changes nothing')
   const second = makeUpdate(laterVersion(2))
-  t.match(rowsOf((await update(second)).stdout)[1], { platform_id: 'new-llm', change: 'removed' })
+  t.match(jsonLines((await update(second)).stdout)[1], { platform_id: 'new-llm', change: 'removed' })
   t.equal(await platformOf(HOST), null)
   t.match(await version(), { version: laterVersion(2), rollback_to: laterVersion(1) })
 
   const rollback = () => runAdmin(['registry', 'rollback', '--data-dir', data])
-  t.match(rowsOf((await rollback()).stdout), [
+  t.match(jsonLines((await rollback()).stdout), [
     { change: 'version', before: laterVersion(2), after: laterVersion(1) },
     { platform_id: 'new-llm', change: 'added' },
   ])
@@ -169,14 +164,10 @@ async function serveTls(t: Test, directory: string, handler: RequestListener) {
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
   })
   const server = createServer({ key: pems.private, cert: pems.cert }, handler)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const port = await listenOn(t, server)
   const ca = join(directory, 'ca.pem')
   writeFileSync(ca, pems.cert)
-  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, ca }
+  return { url: `https://localhost:${port}`, ca }
 }
 
 t.test('an update of a URL: checked address, one certificate, no redirect, bounded', async (t) => {

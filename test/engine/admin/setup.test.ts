@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import t from 'tap'
 import { type Reach, readyLines, setUp } from '../../../engine/admin/setup.ts'
 import { provideCertificate, type TlsFiles } from '../../../engine/http/certificate.ts'
 import { acmeSite } from '../../support/acme-site.ts'
+import { listenOn } from '../../support/free-port.ts'
 import { admin, REPOSITORY, runAdmin } from '../../support/programs.ts'
 
 const TOKEN = `svc_mt_${'a1'.repeat(24)}`
@@ -130,9 +130,7 @@ t.test('the certificate is printed only if a listener presents it', async (t) =>
   const others = await provideCertificate(join(directory, 'other'), undefined)
   const listen = async ({ keyFile, certificateFile }: TlsFiles): Promise<number> => {
     const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => server.close())
-    return (server.address() as AddressInfo).port
+    return await listenOn(t, server)
   }
   t.match(await setup(await listen(files), 'a'), `SERVICE_FINGERPRINT=${files.pin}`)
   t.notMatch(await setup(await listen(others), 'b'), /SERVICE_FINGERPRINT|certificate\.pem/, 'another certificate')

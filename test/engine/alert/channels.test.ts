@@ -3,6 +3,7 @@ import t from 'tap'
 import { pathOf } from '../../../engine/alert/completed-message.ts'
 import type { AlertChannel } from '../../../engine/store/alert-channels.ts'
 import { type AlertSite, alertSite, overdueRecommendations, webhookReceiver } from '../../support/alerts.ts'
+import { listenOn } from '../../support/free-port.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
 
 function failureOf({ store, organization }: AlertSite, channel: AlertChannel): string {
@@ -154,9 +155,7 @@ t.test('10,000 findings at once all reach a SIEM, in order', async (t) => {
     })
     socket.on('end', () => socket.end())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   const site = alertSite(t)
   const { store, organization } = site
   site.addChannel({ kind: 'syslog', host: '127.0.0.1', port, transport: 'tcp' })

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import t from 'tap'
 import { openSettings } from '../../../engine/alert/channel-settings.ts'
 import { inTime } from '../../../engine/alert/send.ts'
@@ -14,6 +14,7 @@ import {
   type Receiver,
   webhookReceiver,
 } from '../../support/alerts.ts'
+import { listenOn } from '../../support/free-port.ts'
 import { makeOrganization } from '../../support/store.ts'
 
 /** Names of different platforms of the registry. */
@@ -336,11 +337,9 @@ for (const { status, after, delivered, failure } of [
         })
         t.teardown(() => socket.destroy())
       })
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      t.teardown(() => server.close())
+      const port = await listenOn(t, server)
       // The attempt ends while the body is being read.
       const made = alertSite(t, { attemptMs: 900 })
-      const { port } = server.address() as AddressInfo
       const channel = made.addChannel({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })
       raise(made, 0)
       await made.deliver()

@@ -59,7 +59,7 @@ function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: bo
   }
 }
 
-/** What is found besides the messages. Unless it says otherwise, no fault and no message over the limit. */
+/** What is found in addition to the messages. Unless it says otherwise, no fault and no message over the limit. */
 type Row = readonly [
   stream: string,
   messages: readonly string[],

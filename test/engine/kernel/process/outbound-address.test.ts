@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import type { LookupAddress } from 'node:dns'
-import { type AddressInfo, BlockList, createServer } from 'node:net'
+import { BlockList, createServer } from 'node:net'
 import t from 'tap'
 import { addressBytes, type Network, networkOf } from '../../../../engine/kernel/process/network.ts'
 import {
@@ -12,6 +12,7 @@ import {
   TARGET_REFUSED,
   TargetRefused,
 } from '../../../../engine/kernel/process/outbound-address.ts'
+import { listenOn } from '../../../support/free-port.ts'
 import * as fc from '../../../support/property.ts'
 
 function networks(...texts: readonly string[]): Network[] {
@@ -212,9 +213,7 @@ t.test('connections go to the checked address, and nowhere if it is refused', as
     connections++
     socket.end()
   })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(t, server)
   const refusing = { allowed: [], timeoutMs: 10_000 }
   for (const host of ['127.0.0.1', 'localhost', '127.1', '2130706433', '0', '::ffff:127.0.0.1', '[::ffff:7f00:1]']) {
     await t.rejects(connectChecked(host, port, refusing), { code: TARGET_REFUSED }, host)
